@@ -18,7 +18,8 @@ export function buildHttp(
   const { trusted_proxies, role } = ctx.config
   const explainUnknown = role === 'worker' ? () => WORKER_ONLY : explainNotOffered
   const { log, metrics, tracing } = ctx
-  const http = openHttp({ log, metrics, tracing, sockets, stop, trusted_proxies, explainUnknown })
+  const cors = { origins: () => ctx.config.cors.origins }
+  const http = openHttp({ log, metrics, tracing, sockets, stop, trusted_proxies, cors, explainUnknown })
   http.decorateRequest('principal', null)
   http.decorate('publicOrigin', () => new URL(ctx.site.public_url).origin)
   http.register(async (routes) => registerEndpoints(routes, ctx, endpoints, who))

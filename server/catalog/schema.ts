@@ -11,6 +11,7 @@ export const ChatModelView = Type.Object({
   id: Type.String(),
   object: Type.Literal('model'),
   created: Type.Integer(),
+  shutdown_date: Type.Optional(Type.String({ description: 'The day on which the model ends, as YYYY-MM-DD.' })),
   owned_by: Type.String(),
   name: Type.String(),
   description: Type.String(),
@@ -34,9 +35,18 @@ export function chatModelView(
   { currency }: Pick<Config, 'currency'>,
 ): Static<typeof ChatModelView> {
   const { input, cached_input, output } = model.prices
-  const { id, created, name, description, context_length, max_output_tokens, default_reasoning_effort } = model
+  const { id, created, shutdown_date, name, description } = model
+  const { context_length, max_output_tokens, default_reasoning_effort } = model
   return {
-    ...{ id, object: 'model', created, owned_by: 'organization', name, description },
+    ...{
+      id,
+      object: 'model',
+      created,
+      ...(shutdown_date !== null && { shutdown_date }),
+      owned_by: 'organization',
+      name,
+      description,
+    },
     test_model: (typeof model.engine === 'string' ? model.engine : model.engine.kind) === 'sandbox',
     ...{ context_length, max_output_tokens },
     ...{

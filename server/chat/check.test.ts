@@ -60,6 +60,7 @@ const MODEL: ChatModelConfig = {
     description: '',
     engine: 'sandbox',
     created: 0,
+    shutdown_date: null,
     context_length: null,
     max_output_tokens: 100,
   },

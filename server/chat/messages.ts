@@ -19,15 +19,36 @@ export async function resolveMessages(
 ): Promise<ChatMessage[]> {
   const { messages } = conversation
   const media: Media[] = []
+  const shown: Shown[] = []
   let openCalls: ReadonlySet<string> = NO_CALLS
   const resolved = await mapInTurns(messages, (message, i): ChatMessage => {
     if (message.role === 'tool') requireCall(openCalls, i, message.tool_call_id)
     else openCalls = callsOf(message)
-    if (message.role === 'assistant') requireContent(message, i)
-    return message.role === 'user' ? userMessage(message, `messages[${i}].content`, media) : plainMessage(message)
+    const param = `messages[${i}].content`
+    if (message.role === 'user') return userMessage(message, param, media)
+    if (message.role !== 'tool') return plainMessage(message)
+    const { parts, ...answer } = toolMessage(message, param, media)
+    if (parts.length > 0) shown.push({ parts, after: i })
+    return answer
   })
   if (media.length > 0) await placeMedia(ctx, conversation, media, left)
-  return resolved
+  return shown.length > 0 ? withShown(resolved, shown) : resolved
+}
+
+/** Media of the tool message at `after`. */
+type Shown = { parts: ChatPart[]; after: number }
+
+/** Only a message of the user may hold media: those of tool messages follow in one, behind all answers to the same calls. */
+function withShown(messages: readonly ChatMessage[], shown: readonly Shown[]): ChatMessage[] {
+  const byMessage = new Map(shown.map(({ parts, after }) => [after, parts]))
+  let waiting: ChatPart[] = []
+  return messages.flatMap((message, i): ChatMessage[] => {
+    waiting.push(...(byMessage.get(i) ?? []))
+    if (waiting.length === 0 || messages[i + 1]?.role === 'tool') return [message]
+    const content = waiting
+    waiting = []
+    return [message, { role: 'user', content }]
+  })
 }
 
 /** A media part that is not resolved yet, and its index in the content of its message. */
@@ -53,16 +74,30 @@ async function placeMedia(
   }
 }
 
-function plainMessage(message: Exclude<BodyMessage, { role: 'user' }>): ChatMessage {
-  switch (message.role) {
-    case 'system':
-    case 'developer':
-      return { role: message.role, content: textOf(message.content), ...named(message) }
-    case 'tool':
-      return { role: 'tool', tool_call_id: message.tool_call_id, content: textOf(message.content) }
-    case 'assistant':
-      return assistantMessage(message)
+function plainMessage(message: Exclude<BodyMessage, { role: 'user' | 'tool' }>): ChatMessage {
+  if (message.role === 'assistant') return assistantMessage(message)
+  return { role: message.role, content: textOf(message.content), ...named(message) }
+}
+
+/** `parts` are its media. Servers that take no empty list take an empty text. */
+function toolMessage(
+  { tool_call_id, content = '' }: Extract<BodyMessage, { role: 'tool' }>,
+  param: string,
+  media: Media[],
+): Extract<ChatMessage, { role: 'tool' }> & { parts: ChatPart[] } {
+  if (typeof content === 'string') return { role: 'tool', tool_call_id, content, parts: [] }
+  const texts = content.filter((part) => part.type === 'text')
+  const parts: ChatPart[] = []
+  for (const [j, part] of content.entries()) {
+    if (part.type !== 'text') addMedia(parts, sourceOf(part, `${param}[${j}]`), media)
   }
+  return { role: 'tool', tool_call_id, content: texts.length > 0 ? textOf(texts) : '', parts }
+}
+
+/** Holds a place in `content` for media that are still to be resolved. */
+function addMedia(content: ChatPart[], source: PartSource, media: Media[]): void {
+  media.push({ source, content, at: content.length })
+  content.push({ type: 'text', text: '' })
 }
 
 /** Adds media parts to `media`, to be resolved together. */
@@ -74,28 +109,28 @@ function userMessage(message: Extract<BodyMessage, { role: 'user' }>, param: str
       content.push({ type: 'text', text: part.text })
       continue
     }
-    media.push({ source: sourceOf(part, `${param}[${j}]`), content, at: content.length })
-    content.push({ type: 'text', text: '' })
+    addMedia(content, sourceOf(part, `${param}[${j}]`), media)
   }
   return { role: 'user', content, ...named(message) }
 }
 
 function assistantMessage(message: Extract<BodyMessage, { role: 'assistant' }>): ChatMessage {
   const { content, tool_calls, reasoning_content } = message
-  const texts = Array.isArray(content) ? content.filter((part) => part.type === 'text') : content
+  const parts = Array.isArray(content) ? content.filter((part) => part.type === 'text') : content
+  const texts = Array.isArray(parts) && parts.length === 0 ? undefined : parts
   const refused = Array.isArray(content) ? content.find((part) => part.type === 'refusal')?.refusal : undefined
   const refusal = message.refusal ?? refused
   const reasoning = reasoning_content ?? message.reasoning
   return {
     role: 'assistant',
-    content: texts === undefined ? null : textOf(texts),
+    content: texts === undefined ? (tool_calls?.length || refusal !== undefined ? null : '') : textOf(texts),
     ...named(message),
     ...(tool_calls?.length
       ? {
           tool_calls: tool_calls.map(({ id, function: { name, arguments: text }, extra_content }) => ({
             id,
             type: 'function',
-            function: { name, arguments: text },
+            function: { name, arguments: text || '{}' },
             ...(extra_content && { extra_content }),
           })),
         }
@@ -113,31 +148,27 @@ function named({ name }: { name?: string }): { name?: string } {
   return name === undefined ? {} : { name }
 }
 
-function requireContent(message: Extract<BodyMessage, { role: 'assistant' }>, i: number): void {
-  const { content, tool_calls, refusal } = message
-  if (content !== undefined || tool_calls?.length || refusal !== undefined) return
-  const param = `messages[${i}].content`
-  throw new ApiError('missing_required_parameter', `Missing required parameter: '${param}'.`, { param })
-}
-
 function sourceOf(part: Exclude<BodyPart, { type: 'text' }>, path: string): PartSource {
   const blame = `${path}.type`
   switch (part.type) {
     case 'image_url': {
-      const { url, detail } = part.image_url
-      return { from: 'url', family: 'image', url, ...(detail && { detail }), param: `${path}.image_url.url`, blame }
+      const detail = typeof part.image_url === 'string' ? undefined : part.image_url.detail
+      const address = addressOf(part.image_url, `${path}.image_url`)
+      return { from: 'url', family: 'image', ...address, ...(detail && { detail }), blame }
     }
     case 'video_url':
-      return { from: 'url', family: 'video', url: part.video_url.url, param: `${path}.video_url.url`, blame }
+      return { from: 'url', family: 'video', ...addressOf(part.video_url, `${path}.video_url`), blame }
     case 'audio_url':
-      return { from: 'url', family: 'audio', url: part.audio_url.url, param: `${path}.audio_url.url`, blame }
-    case 'input_audio': {
-      const { data, format } = part.input_audio
-      return { from: 'sound', data, format, param: `${path}.input_audio.data`, blame }
-    }
+      return { from: 'url', family: 'audio', ...addressOf(part.audio_url, `${path}.audio_url`), blame }
+    case 'input_audio':
+      return { from: 'sound', data: part.input_audio.data, param: `${path}.input_audio.data`, blame }
     case 'file':
       return fileSource(part.file, `${path}.file`)
   }
+}
+
+function addressOf(media: string | { url: string }, path: string): { url: string; param: string } {
+  return typeof media === 'string' ? { url: media, param: path } : { url: media.url, param: `${path}.url` }
 }
 
 function fileSource(file: Extract<BodyPart, { type: 'file' }>['file'], path: string): PartSource {

@@ -10,13 +10,14 @@ import { ApiError, errorBody } from '../platform/errors.ts'
 import { abortOnLeaving } from '../platform/http/abort-on-disconnect.ts'
 import { openEventStream, STREAM_TIMING, type StreamTiming } from '../platform/http/sse.ts'
 import { randomHex } from '../platform/ids.ts'
+import { isRecord } from '../platform/json/record.ts'
 import { checkBody, checkForModel } from './check.ts'
 import { type AnswerHead, chunkWriter, DONE } from './chunks.ts'
 import { collectAnswer } from './collect.ts'
 import { inputSize, limitAnswer } from './count.ts'
 import { resolveMessages } from './messages.ts'
 import { chatNames, chatParameters, engineRequest } from './request.ts'
-import { ChatBody, ChatCompletion, ChatStreamEvent } from './schema.ts'
+import { ChatBody, ChatCompletion, ChatStreamEvent, TEXT_REPAIR } from './schema.ts'
 import { startTurn, type Turn } from './turn.ts'
 
 /** The routes of chat completions. What they use is charged to `meter`. */
@@ -29,12 +30,13 @@ export function chatEndpoints(meter: Meter, timing: StreamTiming = STREAM_TIMING
       summary: 'Create a chat completion, plain or streamed',
       body: ChatBody,
       body_check: 'handler',
+      text_repair: TEXT_REPAIR,
       response: ChatCompletion,
       events: ChatStreamEvent,
       errors: ['insufficient_credits', 'model_not_found', 'upstream_error', 'upstream_timeout'],
       example: { model: 'sandbox-1', messages: [{ role: 'user', content: 'Say hello.' }] },
       async handle(ctx, { principal, request, reply }) {
-        const body = checkBody(request.body)
+        const body = checkBody(readLegacy(request.body))
         const left = abortOnLeaving(reply)
         const turn = await openTurn(ctx, meter, { principal, request_id: request.id, body }, left.signal)
         const head: AnswerHead = { id: newCompletionId(), created: unixSeconds(ctx.clock.now()), model: body.model }
@@ -44,6 +46,23 @@ export function chatEndpoints(meter: Meter, timing: StreamTiming = STREAM_TIMING
       },
     }),
   ]
+}
+
+/**
+ * A body without the members by which clients of OpenAI's first tools say that there are none: `functions: []` and `function_call: "none"`.
+ * Throws ApiError 400 for a body of responses, naming their endpoint.
+ */
+function readLegacy(body: unknown): unknown {
+  if (!isRecord(body)) return body
+  if (body.messages == null && body.input != null) {
+    const text = "Missing required parameter: 'messages'. A body with 'input' belongs to POST /v1/responses."
+    throw new ApiError('missing_required_parameter', text, { param: 'messages' })
+  }
+  if (body.functions === undefined && body.function_call === undefined) return body
+  const { functions, function_call, ...rest } = body
+  const isEmpty = functions == null || (Array.isArray(functions) && functions.length === 0)
+  const callsNone = function_call == null || function_call === 'none' || function_call === 'auto'
+  return isEmpty && callsNone ? rest : body
 }
 
 async function openTurn(

@@ -1,4 +1,5 @@
 import Type, { type Static } from 'typebox'
+import type { TextRepair } from '../platform/schema/validate.ts'
 
 /** Wire shapes of `POST /v1/chat/completions`. Members that are not named here are accepted and ignored, never forwarded. */
 const Name = Type.String({ pattern: '^[A-Za-z0-9_-]{1,64}$' })
@@ -19,20 +20,34 @@ export const LENGTHS_MAX = {
   biases: 10_000,
 } as const
 
+/**
+ * Members whose text names something: what cannot be stored is refused there, in chat and in responses. All other text is repaired, since a
+ * message that is refused once is refused at every later request of its conversation. Source: contract 2.3.
+ */
+export const TEXT_REPAIR: TextRepair = {
+  except: new Set([
+    ...['id', 'call_id', 'tool_call_id', 'file_id', 'previous_response_id', 'stream_id'],
+    ...['model', 'name', 'namespace', 'role', 'type'],
+    ...['user', 'safety_identifier', 'prompt_cache_key'],
+  ]),
+}
+
 const TextPart = Type.Object({ type: Type.Literal('text'), text: Type.String() })
+/** The address alone is taken for the object that holds it: many clients send it so. */
+const MediaUrl = Type.Union([Type.Object({ url: Url }), Url])
 const UserPart = Type.Union([
   TextPart,
   Type.Object({
     type: Type.Literal('image_url'),
-    image_url: Type.Object({ url: Url, detail: Type.Optional(Type.Enum(['auto', 'low', 'high'])) }),
+    image_url: Type.Union([Type.Object({ url: Url, detail: Type.Optional(Type.Enum(['auto', 'low', 'high'])) }), Url]),
   }),
-  Type.Object({ type: Type.Literal('video_url'), video_url: Type.Object({ url: Url }) }),
-  Type.Object({ type: Type.Literal('audio_url'), audio_url: Type.Object({ url: Url }) }),
+  Type.Object({ type: Type.Literal('video_url'), video_url: MediaUrl }),
+  Type.Object({ type: Type.Literal('audio_url'), audio_url: MediaUrl }),
   Type.Object({
     type: Type.Literal('input_audio'),
     input_audio: Type.Object({
       data: Type.String({ minLength: 1 }),
-      format: Type.Enum(['wav', 'mp3', 'flac', 'ogg', 'm4a']),
+      format: Type.Enum(['wav', 'mp3', 'flac', 'ogg', 'm4a'], { description: 'The bytes decide, whatever it says.' }),
     }),
   }),
   Type.Object({
@@ -52,10 +67,18 @@ const AssistantPart = Type.Union([TextPart, Type.Object({ type: Type.Literal('re
 export const ExtraContent = Type.Unsafe<Record<string, unknown>>(
   Type.Object({}, { additionalProperties: true, description: 'Send it back with the call: some models require it.' }),
 )
+const callId = Type.String({ minLength: 1, maxLength: 256 })
+const callName = Type.String({ minLength: 1, maxLength: 256 })
 const ToolCall = Type.Object({
-  id: Type.String({ minLength: 1, maxLength: 256 }),
+  id: callId,
   type: Type.Literal('function'),
-  function: Type.Object({ name: Type.String({ minLength: 1, maxLength: 256 }), arguments: Type.String() }),
+  function: Type.Object({ name: callName, arguments: Type.String() }),
+  extra_content: Type.Optional(ExtraContent),
+})
+const SentToolCall = Type.Object({
+  id: callId,
+  type: Type.Optional(Type.Literal('function')),
+  function: Type.Object({ name: callName, arguments: Type.Optional(Type.String()) }),
   extra_content: Type.Optional(ExtraContent),
 })
 
@@ -71,12 +94,16 @@ const Message = Type.Union([
     role: Type.Literal('assistant'),
     content: Type.Optional(Type.Union([Type.String(), Type.Array(AssistantPart, { maxItems: LENGTHS_MAX.parts })])),
     name: Type.Optional(Type.String()),
-    tool_calls: Type.Optional(Type.Array(ToolCall, { maxItems: LENGTHS_MAX.calls })),
+    tool_calls: Type.Optional(Type.Array(SentToolCall, { maxItems: LENGTHS_MAX.calls })),
     refusal: Type.Optional(Type.String()),
     reasoning_content: Type.Optional(Type.String()),
     reasoning: Type.Optional(Type.String()),
   }),
-  Type.Object({ role: Type.Literal('tool'), tool_call_id: Type.String({ minLength: 1 }), content: Texts }),
+  Type.Object({
+    role: Type.Literal('tool'),
+    tool_call_id: Type.String({ minLength: 1 }),
+    content: Type.Optional(Type.Union([Type.String(), Type.Array(UserPart, { maxItems: LENGTHS_MAX.parts })])),
+  }),
 ])
 export type BodyMessage = Static<typeof Message>
 

@@ -9,6 +9,7 @@ import type { ProducedChoice } from './count.ts'
 import { engineFailure } from './engine-failure.ts'
 import { observeTurn, type TurnObserver } from './observe-turn.ts'
 import { type FieldNames, fieldName } from './request.ts'
+import { storableEvents } from './storable-events.ts'
 import { countUsage, isUsable, withReasoning } from './usage.ts'
 
 /** An active turn. `first` is its first batch; `next` resolves with null after the last, which is `end` with the usage that was charged. */
@@ -75,6 +76,7 @@ type Run = {
   call: Call
   produced: Produced
   batches: AsyncIterator<readonly ChatEvent[]> | null
+  storable: ReturnType<typeof storableEvents>
   over: boolean
 }
 
@@ -90,7 +92,8 @@ function openRun(ctx: Run['ctx'], meter: Meter, request: TurnRequest, left: Abor
   }
   const call = openCall(left, () => produced.finished.size >= turn.request.n)
   const observed = observeTurn(ctx, turn)
-  return { ctx, meter, turn, observed, left, call, produced, batches: null, over: false }
+  const storable = storableEvents()
+  return { ctx, meter, turn, observed, left, call, produced, batches: null, storable, over: false }
 }
 
 async function begin(run: Run): Promise<readonly ChatEvent[] | null> {
@@ -112,7 +115,7 @@ async function advance(run: Run): Promise<readonly ChatEvent[] | null> {
     while (!produced.ended) {
       const { done, value } = await batches!.next()
       if (done) throw new EngineError('failed', 'the answer broke off')
-      const shown = observe(produced, value)
+      const shown = observe(produced, run.storable(value))
       if (shown.length === 0) continue
       run.observed.first()
       return shown

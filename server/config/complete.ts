@@ -62,6 +62,7 @@ export function complete(file: ConfigFile): FileSettings {
     public_url: file.public_url?.replace(/\/+$/, '') ?? null,
     engine_url: file.engine_url?.replace(/\/+$/, '') ?? null,
     trusted_proxies: file.trusted_proxies ?? [],
+    cors: { origins: file.cors?.origins ?? [] },
     content_delivery: file.content_delivery ?? 'stream',
     signed_url_ttl_seconds: ttl,
     api_key_prefix: file.api_key_prefix ?? 'kin',
@@ -116,9 +117,6 @@ function completeOidc(oidc: NonNullable<NonNullable<ConfigFile['login']>['oidc']
   return { ...oidc, scopes: [...new Set(['openid', ...(oidc.scopes ?? ['email', 'profile'])])] }
 }
 
-/** Shown for models whose entry names no time: the first of 2026. */
-const CREATED = 1_767_225_600
-
 function completeChatModel(model: NonNullable<ConfigFile['chat_models']>[number]): ChatModelConfig {
   const { input, cached_input = input, output } = model.price_per_million
   return {
@@ -126,7 +124,8 @@ function completeChatModel(model: NonNullable<ConfigFile['chat_models']>[number]
     name: model.name ?? model.id,
     description: model.description ?? '',
     engine: model.engine as EngineEntry,
-    created: model.created ?? CREATED,
+    created: model.created ?? 0,
+    shutdown_date: model.shutdown_date ?? null,
     context_length: model.context_length ?? null,
     max_output_tokens: model.max_output_tokens ?? null,
     capabilities: model.capabilities ?? [],

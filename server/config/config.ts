@@ -34,6 +34,8 @@ export type ChatModelConfig = {
   description: string
   engine: EngineEntry
   created: number
+  /** The day on which it ends, as YYYY-MM-DD. */
+  shutdown_date: string | null
   context_length: number | null
   max_output_tokens: number | null
   capabilities: readonly Capability[]
@@ -90,6 +92,8 @@ export type Config = SecretSettings & {
   engine_url: string | null
   /** Addresses and networks of reverse proxies whose `X-Forwarded-For` is trusted. */
   trusted_proxies: readonly string[]
+  /** Origins of web pages that may call the API from a browser. */
+  cors: { origins: readonly string[] }
   /** Who sends the bytes of videos and files: this process, or the reverse proxy where it offers to. */
   content_delivery: 'stream' | 'x-accel'
   /** How long the URLs of files given to chat engines live. */

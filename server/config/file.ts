@@ -94,6 +94,23 @@ export const ConfigFile = Type.Object(
           'Addresses and networks (CIDR) of your reverse proxies, from which X-Forwarded-For is trusted. Default none.',
       }),
     ),
+    cors: Type.Optional(
+      Type.Object(
+        {
+          origins: Type.Array(
+            Type.String({
+              pattern: '^https?://[a-z0-9.-]+(:[0-9]{1,5})?$|^https?://\\[[0-9a-f:]+\\](:[0-9]{1,5})?$',
+              patternErrorMessage: 'must be an origin in lower case, such as https://app.example.com, without a path',
+            }),
+            {
+              maxItems: 1000,
+              description: 'Web pages that may call the API from a browser, with an API key. Default none.',
+            },
+          ),
+        },
+        Strict,
+      ),
+    ),
     content_delivery: Type.Optional(
       Type.Enum(['stream', 'x-accel'], {
         description:

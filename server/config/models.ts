@@ -109,6 +109,13 @@ export const ChatModel = Type.Object(
     description: Type.Optional(Type.String()),
     engine: Engine,
     created: Type.Optional(Type.Integer({ minimum: 0, description: 'Unix seconds, shown in the listing.' })),
+    shutdown_date: Type.Optional(
+      Type.String({
+        pattern: '^\\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\\d|3[01])$',
+        description: 'The day on which the model ends, such as 2027-06-30, shown in the listing.',
+        patternErrorMessage: 'must be a day, such as 2027-06-30',
+      }),
+    ),
     context_length: Type.Optional(Type.Integer({ minimum: 1 })),
     max_output_tokens: Type.Optional(Type.Integer({ minimum: 1 })),
     capabilities: Type.Optional(Type.Array(Type.Enum([...CAPABILITIES]))),

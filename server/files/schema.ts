@@ -7,7 +7,7 @@ import type { FileRow } from './store/files.ts'
 /** Default page size of files. */
 export const FILES_PER_PAGE = 100
 
-const PurposeSchema = Type.Union(PURPOSES.map((purpose) => Type.Literal(purpose)))
+const PurposeSchema = Type.Enum([...PURPOSES])
 
 /** Uploads live this long unless `expires_after` shortens it; nothing lengthens it. */
 export const FILE_SECONDS_MAX = 2_592_000

@@ -3,7 +3,7 @@ import type { FastifyRequest } from 'fastify'
 import type { Static } from 'typebox'
 import { type Blobs, BlobTooLarge, DiskFull, type StagedBlob } from '../platform/blobs/blobs.ts'
 import { ApiError } from '../platform/errors.ts'
-import { requireBoundary } from '../platform/http/boundary.ts'
+import { requireReadableForm } from '../platform/http/boundary.ts'
 import { fromText } from '../platform/schema/query.ts'
 import { shape } from '../platform/schema/validate.ts'
 import { UploadFields } from './schema.ts'
@@ -19,7 +19,7 @@ export type Upload = { staged: StagedBlob; filename: string | undefined; fields:
  */
 export async function receiveUpload(blobs: Blobs, request: FastifyRequest): Promise<Upload> {
   try {
-    requireBoundary(request)
+    requireReadableForm(request)
     refuseDeclaredSize(request)
     return await readParts(blobs, request)
   } catch (error) {

@@ -27,7 +27,6 @@ export const ERRORS = {
   invalid_file_purpose: { status: 400, type: 'invalid_request_error' },
   invalid_image_url: { status: 400, type: 'invalid_request_error' },
   invalid_file_data: { status: 400, type: 'invalid_request_error' },
-  invalid_encrypted_content: { status: 400, type: 'invalid_request_error' },
   tool_call_not_found: { status: 400, type: 'invalid_request_error' },
   tool_output_missing: { status: 400, type: 'invalid_request_error' },
   unknown_event: { status: 400, type: 'invalid_request_error' },

@@ -3,6 +3,11 @@ export function hasUnstorableText(text: string): boolean {
   return text.includes('\0') || !text.isWellFormed()
 }
 
+/** `text` with U+FFFD in place of what `hasUnstorableText` finds. */
+export function storableText(text: string): string {
+  return hasUnstorableText(text) ? text.toWellFormed().replaceAll('\0', '\ufffd') : text
+}
+
 /** `text` within a sentence that it could begin. */
 export function lowerFirst(text: string): string {
   return text.charAt(0).toLowerCase() + text.slice(1)

@@ -22,6 +22,7 @@ const SETTINGS = {
   public_url: 'reload',
   engine_url: 'reload',
   trusted_proxies: 'restart',
+  cors: 'reload',
   content_delivery: 'restart',
   signed_url_ttl_seconds: 'reload',
   api_key_prefix: 'reload',

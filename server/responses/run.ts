@@ -22,6 +22,8 @@ export type ResponseRun = ResponseRecord & {
   history: readonly Item[]
   /** Types of tools that were not forwarded to the model, for `x-dropped-tools`. */
   dropped_tools: readonly string[]
+  /** Types of items that the model was not sent, for `x-dropped-items`. */
+  dropped_items: readonly string[]
   first: readonly ResponseEvent[]
   /** Why the response is `failed`: a plain answer throws it. */
   failure(): ApiError | null
@@ -74,6 +76,7 @@ async function openRun(
     input: prepared?.input ?? [],
     history: prepared?.history ?? [],
     dropped_tools: prepared?.tools.dropped ?? [],
+    dropped_items: prepared?.dropped_items ?? [],
     first: value ?? [],
     failure: () => run.failure,
     async next() {

@@ -157,15 +157,18 @@ export function videoEndpoints({ cache, audit, variants }: VideoRoutes): readonl
       aspect_ratio: '16:9',
     },
     async handle(ctx, { principal, request, reply }) {
-      const body = request.isMultipart() ? await readMultipartBody(request) : request.body
-      const idempotency_key = readIdempotencyKey(request.headers['idempotency-key'])
-      const { video, replayed } = await submitVideo(ctx, audit, principal, {
-        request_id: request.id,
-        idempotency_key,
-        body,
-      })
-      if (replayed) reply.header('idempotent-replayed', 'true')
-      return video
+      const { body, frame } = request.isMultipart()
+        ? await readMultipartBody(ctx.blobs, request)
+        : { body: request.body, frame: null }
+      try {
+        const idempotency_key = readIdempotencyKey(request.headers['idempotency-key'])
+        const submission = { request_id: request.id, idempotency_key, body, frame }
+        const { video, replayed } = await submitVideo(ctx, audit, principal, submission)
+        if (replayed) reply.header('idempotent-replayed', 'true')
+        return video
+      } finally {
+        if (frame) await ctx.blobs.discard(frame.staged)
+      }
     },
   })
   const find = async (ctx: Context, org_id: string, id: string) => {

@@ -1,11 +1,13 @@
 import assert from 'node:assert/strict'
+import { randomBytes } from 'node:crypto'
 import { after, before, test } from 'node:test'
+import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib'
 import type { Endpoint } from '../../server/identity/caller/endpoint.ts'
 import { OPEN_BODY_BYTES_MAX } from '../../server/platform/http/body.ts'
 import { JSON_DEPTH_MAX, JSON_VALUES_MAX } from '../../server/platform/json/scan.ts'
-import { newCustomer, startApp, type TestApp, type TestPerson } from '../support/http/app.ts'
-import { type RawAnswer, rawConnection } from '../support/http/raw-http.ts'
-import { assertInvalid, sendRaw } from '../support/http/videos-app.ts'
+import { newCustomer, startApp, type TestApp, type TestPerson, videoBody } from '../support/http/app.ts'
+import { multipart, type RawAnswer, rawConnection } from '../support/http/raw-http.ts'
+import { assertInvalid, assertRefused, sendRaw } from '../support/http/videos-app.ts'
 
 const MEBIBYTE = 1024 * 1024
 let app: TestApp
@@ -91,4 +93,65 @@ test('400 for depth and for the number of values, at any size', async () => {
   const many = (count: number) => `{"model":[${'1,'.repeat(count - 1)}1]}`
   assertInvalid(await sendRaw(app, person, many(JSON_VALUES_MAX)), null, /more than 200000 values/)
   assertInvalid(await sendRaw(app, person, many(JSON_VALUES_MAX - 10)), 'model', /expected a string/)
+})
+
+const CODINGS: ReadonlyArray<[name: string, encode: (bytes: Buffer) => Buffer]> = [
+  ['gzip', gzipSync],
+  ['x-gzip', gzipSync],
+  ['GZip', gzipSync],
+  ['deflate', deflateSync],
+  ['deflate', deflateRawSync],
+  ['br', brotliCompressSync],
+  ['zstd', zstdCompressSync],
+  ['identity', (bytes) => bytes],
+  ['identity, gzip', gzipSync],
+]
+
+const sendCoded = (coding: string, bytes: Uint8Array, type?: string) =>
+  sendRaw(app, { key: person.key, headers: { 'content-encoding': coding } }, bytes, type)
+
+test('200 for a compressed body in each coding, and for one that only claims to be', async () => {
+  const small = Buffer.from(JSON.stringify(videoBody()))
+  const large = Buffer.from(
+    JSON.stringify(videoBody()).padStart(3 * MEBIBYTE, randomBytes(4096).toString('hex').replace(/./g, ' ')),
+  )
+  for (const [coding, encode] of CODINGS) {
+    const answer = await sendCoded(coding, encode(small))
+    assert.equal(answer.status, 200, `${coding}: ${answer.text}`)
+  }
+  assert.equal((await sendCoded('gzip', small)).status, 200)
+  // Spaces alone shrink to a thousandth.
+  assertRefused(await sendCoded('gzip', gzipSync(large)), {
+    status: 413,
+    code: 'request_too_large',
+    message: /more than 100 times/,
+  })
+})
+
+test('413 for a body that unpacks beyond the limit, whatever its ratio', async () => {
+  const text = `{"model":"${randomBytes(8 * MEBIBYTE)
+    .toString('hex')
+    .repeat(5)}"}`
+  const answer = await sendCoded('zstd', zstdCompressSync(Buffer.from(text)))
+  assertRefused(answer, { status: 413, code: 'request_too_large', message: /larger than 67108864 bytes/ })
+})
+
+test('400 for a compressed body that is broken or cut, 415 for a coding that is unknown, doubled, or of a form', async () => {
+  const coded = gzipSync(Buffer.from(JSON.stringify(videoBody())))
+  const broken = Buffer.concat([coded.subarray(0, 20), randomBytes(20), coded.subarray(40)])
+  for (const bytes of [broken, coded.subarray(0, -20)]) {
+    assertInvalid(await sendCoded('gzip', bytes), null, /could not be decoded as gzip/)
+  }
+  assertInvalid(await sendCoded('br', randomBytes(50)), null, /could not be decoded as br/)
+  const unsupported = { status: 415, code: 'unsupported_media_type', message: /Content-Encoding/ }
+  for (const coding of ['compress', 'aws-chunked', 'gzip, br', 'gzip, gzip'])
+    assertRefused(await sendCoded(coding, coded), unsupported)
+  const { type, body } = multipart([{ name: 'prompt', body: 'x' }])
+  const form = await sendCoded('gzip', gzipSync(body), type)
+  assertRefused(form, { status: 415, code: 'unsupported_media_type', message: /A form may not be compressed/ })
+})
+
+test('401 for a compressed body without a key, before it is unpacked', async () => {
+  const answer = await sendRaw(app, { headers: { 'content-encoding': 'nonsense' } }, randomBytes(100))
+  assert.equal(answer.status, 401)
 })

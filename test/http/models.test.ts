@@ -19,6 +19,7 @@ chat_models:
     description: Thinks first.
     engine: sandbox
     created: 1790000000
+    shutdown_date: 2027-06-30
     context_length: 131072
     max_output_tokens: 16384
     capabilities: [vision, video, audio, tools, reasoning, structured_outputs, logprobs]
@@ -36,7 +37,7 @@ const PRICING = {
   currency: 'usd',
 }
 const PLAIN = {
-  ...{ id: 'plain', object: 'model', created: 1_767_225_600, owned_by: 'organization', name: 'plain', description: '' },
+  ...{ id: 'plain', object: 'model', created: 0, owned_by: 'organization', name: 'plain', description: '' },
   test_model: true,
   ...{
     context_length: null,
@@ -49,6 +50,7 @@ const PLAIN = {
 }
 const DEEP = {
   ...{ id: 'org/deep-model', object: 'model', created: 1_790_000_000, owned_by: 'organization', name: 'Deep' },
+  shutdown_date: '2027-06-30',
   test_model: true,
   ...{ description: 'Thinks first.', context_length: 131_072, max_output_tokens: 16_384 },
   capabilities: ['vision', 'video', 'audio', 'tools', 'reasoning', 'structured_outputs', 'logprobs'],

@@ -47,6 +47,10 @@ test('JSON is read whatever the letters and parameters of its content type', asy
   for (const type of types) assert.equal((await sendRaw(app, person, BODY, type)).status, 200, type)
 })
 
+test('a byte order mark before the JSON is skipped', async () => {
+  assert.equal((await sendRaw(app, person, `\ufeff${BODY}`)).status, 200)
+})
+
 test('415 for a body of another type, of none, or of an empty one', async () => {
   const refused = { status: 415, code: 'unsupported_media_type' }
   for (const type of [
@@ -68,14 +72,14 @@ test('415 for a body of another type, of none, or of an empty one', async () => 
   }
 })
 
-test('400 for JSON that cannot be read: cut, doubled, commented, single-quoted, not UTF-8, marked or compressed', async () => {
+test('400 for JSON that cannot be read: cut, doubled, commented, single-quoted, not UTF-8, marked twice, compressed without a word of it', async () => {
   const message = 'We could not parse the JSON body of your request. Send one JSON object in UTF-8.'
   const texts = [
     BODY.slice(0, -1),
     BODY + BODY,
     `/* */${BODY}`,
     BODY.replaceAll('"', "'"),
-    `\ufeff${BODY}`,
+    `\ufeff\ufeff${BODY}`,
     '{"a":01}',
     '{"a":NaN}',
     '{,}',
@@ -282,6 +286,6 @@ test('a body that drips past its time is cut off on every route: of forms, witho
 })
 
 test('only accepted requests created a job, and the service is healthy', async () => {
-  assert.equal(await jobsOf(app, person.org_id), 4)
+  assert.equal(await jobsOf(app, person.org_id), 5)
   assert.deepEqual(await app.audit(), {})
 })

@@ -50,6 +50,11 @@ test('404 for a URL that no prefix would fix asks nothing', async () => {
   }
 })
 
+test('two slashes are as good as one, at any place of the path', async () => {
+  for (const path of ['/v1//models', '//v1/models', '/v1/models//sandbox-1', '/v1//models/'])
+    assert.equal((await send(app, 'GET', path, person)).status, 200, path)
+})
+
 test('openai: a base URL without /v1 is answered with that question', async () => {
   const client = new OpenAI({ apiKey: person.key, baseURL: app.url, maxRetries: 0 })
   await assert.rejects(client.models.list(), /404 .*Did you mean \/v1\/models\?/)

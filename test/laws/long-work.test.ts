@@ -52,7 +52,7 @@ const WORK: Record<string, () => unknown> = {
   'look at bytes of 40 MB for text': () =>
     partsOfContent(
       SOURCE,
-      { bytes: WORDS, declared: null, filename: undefined },
+      { bytes: WORDS, filename: undefined },
       { org_id: 'org', model: MODEL, budget: newBudget(), signal: soon() },
     ),
   'digest a body with a text of 60 MiB': () => bodyDigests(['s'], { prompt: LONG }),

@@ -23,7 +23,6 @@ export default {
     integer_above_max_value: 'A number is too large.',
     integer_below_min_value: 'A number is too small.',
     invalid_api_key: 'Your sign-in was not accepted. Sign in again.',
-    invalid_encrypted_content: 'A summary in the conversation cannot be opened.',
     invalid_file: 'This file cannot be used here. Choose another.',
     invalid_file_data: 'The file cannot be read.',
     invalid_file_purpose: 'The file was uploaded for another purpose.',

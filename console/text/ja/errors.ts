@@ -24,7 +24,6 @@ export default {
     integer_above_max_value: '数値が大きすぎます。',
     integer_below_min_value: '数値が小さすぎます。',
     invalid_api_key: 'サインイン情報が受け付けられませんでした。もう一度サインインしてください。',
-    invalid_encrypted_content: '会話の要約を開けませんでした。',
     invalid_file: 'このファイルはここでは使えません。別のファイルを選んでください。',
     invalid_file_data: 'ファイルを読み取れません。',
     invalid_file_purpose: '別の用途でアップロードされたファイルです。',

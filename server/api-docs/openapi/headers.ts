@@ -51,6 +51,10 @@ const HEADERS: Readonly<Record<Name, { description: string; schema: Json }>> = {
     description: 'The declared media type is final: no sniffing.',
     schema: { const: 'nosniff' },
   },
+  'x-dropped-items': {
+    description: 'Types of input items that were accepted and not sent to the model, separated by commas.',
+    schema: text,
+  },
   'x-dropped-tools': {
     description: 'Types of tools that were accepted and not forwarded, separated by commas.',
     schema: text,

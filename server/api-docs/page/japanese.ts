@@ -159,6 +159,7 @@ export const JAPANESE: Readonly<Record<string, string>> = {
   'Keys of 1 to 64 characters.': 'キーは 1〜64 文字。',
   'Send it back with the call: some models require it.':
     '呼び出しと一緒にそのまま返してください。これを必要とするモデルがあります。',
+  'The bytes decide, whatever it says.': '実際の形式は内容から判定されます。',
   'Values as on create. What was stored is returned in any case.':
     '値は作成時と同じ。保存された内容は常に表示されます。',
   'Streams the response as events.': 'イベントとして送られます。',
@@ -194,6 +195,7 @@ export const JAPANESE: Readonly<Record<string, string>> = {
   'What the browser called itself when it signed in.': 'サインイン時にブラウザーが名乗った名前。',
   'When it ends if it is not used.': '使われない場合に終了する時刻。',
   'Equals `id`.': '`id` と同じ。',
+  'The day on which the model ends, as YYYY-MM-DD.': 'モデルの提供終了日（YYYY-MM-DD）。',
   'Answers come from the embedded sandbox: for building clients.':
     '組み込みのサンドボックスによる回答かどうか。クライアント開発用です。',
   'Decimal string with 8 fraction digits, for a million tokens.':

@@ -4,27 +4,18 @@ import type { ChatPart } from '../../engines/chat/contract.ts'
 import { cleanFilename } from '../../files/filename.ts'
 import { PdfError, type PdfFault, renderPdf } from '../../media/pdf/render.ts'
 import { checkPicture, ProbeError } from '../../media/probe/probe.ts'
-import { acceptedType, type MediaFamily, recognizeBytes } from '../../media/probe/recognize.ts'
+import { type MediaFamily, recognizeBytes } from '../../media/probe/recognize.ts'
 import { utf8Slices } from '../../platform/bytes.ts'
 import { ApiError } from '../../platform/errors.ts'
 import { turnTaker } from '../../platform/turns.ts'
 import { tooLarge } from './inline.ts'
-import {
-  type Budget,
-  BYTES_MAX,
-  type PartKind,
-  type PartSource,
-  refuse,
-  requireCapability,
-  type SoundFormat,
-  spend,
-} from './source.ts'
+import { type Budget, BYTES_MAX, type PartKind, type PartSource, refuse, requireCapability, spend } from './source.ts'
 
 /** Content in memory, with the base64 text it came as, if any. */
-export type Content = { bytes: Buffer; base64?: string; declared: string | null; filename: string | undefined }
+export type Content = { bytes: Buffer; base64?: string; filename: string | undefined }
 
 /**
- * The parts of content, by its bytes and never by its name: one for media or text, one per page for a PDF.
+ * The parts of content, by its bytes and never by its name or a type that it is said to have: one for media or text, one per page for a PDF.
  * Throws ApiError 400.
  */
 export async function partsOfContent(
@@ -36,14 +27,14 @@ export async function partsOfContent(
   const { media_type, family } = await recognizeBytes(bytes)
   const kind = family ?? (await documentKind(media_type, bytes))
   if (kind === null) throw refuse(source, UNKNOWN_CONTENT)
-  requireDeclared(source, content.declared, { kind, media_type })
+  requireFamily(source, { kind, media_type })
   requireCapability(work.model, source, kind)
   if (bytes.length > BYTES_MAX[kind]) throw refuse(source, tooLarge(BYTES_MAX[kind]))
   if (kind === 'text') return [textPart(bytes, content.filename)]
   if (kind === 'pdf') return pagesOf(source, bytes, work)
   if (kind === 'image') await requireIntactImage(source, bytes)
   const base64 = content.base64 ?? bytes.toString('base64')
-  if (source.from === 'sound') return [{ type: 'input_audio', input_audio: { data: base64, format: source.format } }]
+  if (source.from === 'sound') return [soundPart(source, media_type, base64)]
   return [mediaPart(kind, `data:${media_type};base64,${base64}`, source)]
 }
 
@@ -64,12 +55,22 @@ const UNKNOWN_CONTENT =
   'its content is of no type that a chat model can be given. Send PNG, JPEG, WebP or GIF images, MP4, MOV or WebM video, ' +
   'MP3, WAV, M4A, AAC, FLAC or OGG sound, a PDF, or text in UTF-8.'
 
-const SOUND_TYPES: Record<SoundFormat, readonly string[]> = {
-  wav: ['audio/wav'],
-  mp3: ['audio/mpeg'],
-  flac: ['audio/flac'],
-  ogg: ['audio/ogg'],
-  m4a: ['audio/mp4', 'audio/aac'],
+type SoundPart = Extract<ChatPart, { type: 'input_audio' }>
+
+/** The format of `input_audio` by media type. */
+const SOUND_FORMATS: Readonly<Record<string, SoundPart['input_audio']['format']>> = {
+  'audio/wav': 'wav',
+  'audio/mpeg': 'mp3',
+  'audio/flac': 'flac',
+  'audio/ogg': 'ogg',
+  'audio/mp4': 'm4a',
+  'audio/aac': 'm4a',
+}
+
+function soundPart(source: PartSource, media_type: string, data: string): SoundPart {
+  const format = SOUND_FORMATS[media_type]
+  if (format) return { type: 'input_audio', input_audio: { data, format } }
+  throw refuse(source, `its bytes are ${media_type}. Send WAV, MP3, FLAC, OGG or M4A.`)
 }
 
 /** Control characters that text does not contain. */
@@ -90,28 +91,12 @@ async function isText(bytes: Buffer): Promise<boolean> {
   return true
 }
 
-/** Compares the declared type with the bytes. Only the kind must match; the bytes decide the exact type. */
-function requireDeclared(
-  source: PartSource,
-  declared: string | null,
-  found: { kind: PartKind; media_type: string },
-): void {
-  const seen = `its bytes are ${found.kind === 'text' ? 'text' : found.media_type}`
-  if (source.from === 'url' && found.kind !== source.family)
-    throw refuse(source, `expected ${source.family} content, but ${seen}.`)
-  if (source.from === 'sound' && !SOUND_TYPES[source.format].includes(found.media_type)) {
-    throw refuse(source, `the format is '${source.format}', but ${seen}.`)
-  }
-  if (declared === null) return
-  const kind = declared === 'application/pdf' ? 'pdf' : (acceptedType(declared).family ?? familyName(declared))
-  const wanted = source.from === 'url' && kind === null ? source.family : null
-  if (wanted !== null || (kind !== null && kind !== found.kind))
-    throw refuse(source, `it is declared as ${declared}, but ${seen}.`)
-}
-
-function familyName(media_type: string): MediaFamily | null {
-  const [family] = media_type.split('/')
-  return family === 'image' || family === 'video' || family === 'audio' ? family : null
+/** A part that names a kind of media takes no other. */
+function requireFamily(source: PartSource, found: { kind: PartKind; media_type: string }): void {
+  const family = source.from === 'url' ? source.family : source.from === 'sound' ? 'audio' : null
+  if (family === null || found.kind === family) return
+  const seen = found.kind === 'text' ? 'text' : found.media_type
+  throw refuse(source, `expected ${family} content, but its bytes are ${seen}.`)
 }
 
 async function requireIntactImage(source: PartSource, bytes: Buffer): Promise<void> {

@@ -1,39 +1,65 @@
 import { turnTaker } from '../../platform/turns.ts'
 import { BYTES_MAX, type PartKind, type PartSource, refuse } from './source.ts'
 
-/** Content of the request itself. `base64` is the text of `bytes`; `declared` the media type of its data URL. */
-export type Inline = { bytes: Buffer; base64: string; declared: string | null }
+/** Content of the request itself. `base64` is the text of `bytes`. */
+export type Inline = { bytes: Buffer; base64: string }
 
 export function isDataUrl(text: string): boolean {
   return /^data:/i.test(text)
 }
 
-/** The content of a data URL: base64 alone, of a declared type. Rejects with ApiError 400. */
+/** Whether the text may be base64 without a data URL around it: no address looks like this. */
+export function isBareBase64(text: string): boolean {
+  return /^[A-Za-z0-9+/\s]{32,64}={0,2}\s*$/.test(text.slice(0, 64))
+}
+
+/** The content of a data URL: base64 alone. Its media type may be missing or wrong, since the bytes decide. Rejects with ApiError 400. */
 export async function readDataUrl(source: PartSource, url: string, kind?: PartKind): Promise<Inline> {
   const comma = url.slice(0, HEAD_MAX).indexOf(',')
-  const head = comma < 0 ? null : HEAD.exec(url.slice(0, comma))
-  if (!head) throw refuse(source, "a data URL has the form 'data:<media type>;base64,<data>'.")
-  return { ...(await readBase64(source, url.slice(comma + 1), kind)), declared: head[1]!.toLowerCase() }
+  if (comma < 0 || !HEAD.test(url.slice(0, comma)))
+    throw refuse(source, "a data URL has the form 'data:<media type>;base64,<data>'.")
+  return readBase64(source, url.slice(comma + 1), kind)
 }
 
 /**
- * The content of strict base64: standard alphabet and padding, nothing else. The size is checked before decoding; long text is decoded in
- * slices that let other work run. Rejects with ApiError 400.
+ * The content of base64 in the standard alphabet, padded, with or without line breaks. The size is checked before decoding; long text is
+ * decoded in slices that let other work run. Rejects with ApiError 400.
  */
-export async function readBase64(source: PartSource, base64: string, kind?: PartKind): Promise<Inline> {
-  const padding = base64.endsWith('==') ? 2 : base64.endsWith('=') ? 1 : 0
-  const size_bytes = (base64.length / 4) * 3 - padding
+export async function readBase64(source: PartSource, text: string, kind?: PartKind): Promise<Inline> {
   const max = kind ? BYTES_MAX[kind] : LARGEST
-  if (size_bytes > max) throw refuse(source, tooLarge(max))
-  const bytes = size_bytes > 0 && Number.isInteger(size_bytes) ? await decode(base64, size_bytes) : null
-  if (bytes === null) {
-    throw refuse(source, 'it is not valid base64. Use the standard alphabet with padding and no line breaks.')
+  if (sizeOf(text) > max * WITH_BREAKS) throw refuse(source, tooLarge(max))
+  const first = await decode(text)
+  const base64 = first ? text : await withoutBreaks(text)
+  const bytes = first ?? (await decode(base64))
+  if (bytes === null) throw refuse(source, 'it is not valid base64. Use the standard alphabet with padding.')
+  if (bytes.length > max) throw refuse(source, tooLarge(max))
+  return { bytes, base64 }
+}
+
+/** Line breaks after every 76 characters, or 64, make base64 longer by up to a thirtieth. */
+const WITH_BREAKS = 1.05
+
+/** Size of what the text decodes to, when all of it is base64. */
+function sizeOf(base64: string): number {
+  const padding = base64.endsWith('==') ? 2 : base64.endsWith('=') ? 1 : 0
+  return (base64.length / 4) * 3 - padding
+}
+
+async function withoutBreaks(text: string): Promise<string> {
+  const slices: string[] = []
+  const turn = turnTaker(1)
+  for (let from = 0; from < text.length; from += SLICE_CHARACTERS) {
+    slices.push(text.slice(from, from + SLICE_CHARACTERS).replace(/\s+/g, ''))
+    const other = turn()
+    if (other) await other
   }
-  return { bytes, base64, declared: null }
+  return slices.join('')
 }
 
 /** Null for text that is not entirely base64. */
-async function decode(base64: string, size_bytes: number): Promise<Buffer | null> {
+async function decode(base64: string): Promise<Buffer | null> {
+  const size_bytes = sizeOf(base64)
+  if (size_bytes <= 0 || !Number.isInteger(size_bytes)) return null
   const bytes = Buffer.allocUnsafeSlow(size_bytes)
   const turn = turnTaker(1)
   for (let from = 0; from < base64.length; from += SLICE_CHARACTERS) {
@@ -56,6 +82,6 @@ export function tooLarge(max: number): string {
 }
 
 const HEAD_MAX = 256
-/** Type and parameters of a data URL, such as `data:text/plain;charset=utf-8;base64`. */
-const HEAD = /^data:([a-z0-9][a-z0-9.+-]*\/[a-z0-9][a-z0-9.+-]*)(?:;[a-z0-9-]+=[^;,]*)*;base64$/i
+/** What precedes the comma, such as `data:text/plain;charset=utf-8;base64`. */
+const HEAD = /^data:[^,]*;\s*base64\s*$/i
 const LARGEST = Math.max(...Object.values(BYTES_MAX))

@@ -3,9 +3,17 @@ import type { ChatPart } from '../../engines/chat/contract.ts'
 import type { FileRow } from '../../files/store/files.ts'
 import { ApiError } from '../../platform/errors.ts'
 import { mediaPart, partsOfContent } from './content.ts'
-import { type Inline, isDataUrl, readBase64, readDataUrl } from './inline.ts'
+import { type Inline, isBareBase64, isDataUrl, readBase64, readDataUrl } from './inline.ts'
 import { fetchRemote, requirePublicName, requireWebUrl } from './remote.ts'
-import { type Budget, newBudget, type PartSource, type PartWork, requireCapability, spend } from './source.ts'
+import {
+  type Budget,
+  newBudget,
+  type PartKind,
+  type PartSource,
+  type PartWork,
+  requireCapability,
+  spend,
+} from './source.ts'
 import { findStored, partsOfStored } from './stored.ts'
 
 /**
@@ -58,14 +66,19 @@ async function checkSource({ model }: PartWork, budget: Budget, source: PartSour
 async function readInline(source: PartSource): Promise<Inline | null> {
   switch (source.from) {
     case 'url':
-      return isDataUrl(source.url) ? readDataUrl(source, source.url, source.family) : null
+      if (isDataUrl(source.url)) return readDataUrl(source, source.url, source.family)
+      return isBareBase64(source.url) ? readBase64(source, source.url, source.family) : null
     case 'sound':
-      return readBase64(source, source.data, 'audio')
+      return readEither(source, source.data, 'audio')
     case 'file_data':
-      return isDataUrl(source.file_data) ? readDataUrl(source, source.file_data) : readBase64(source, source.file_data)
+      return readEither(source, source.file_data)
     default:
       return null
   }
+}
+
+function readEither(source: PartSource, text: string, kind?: PartKind): Promise<Inline> {
+  return isDataUrl(text) ? readDataUrl(source, text, kind) : readBase64(source, text, kind)
 }
 
 async function partsOf(
@@ -84,7 +97,7 @@ async function partsOf(
     return [mediaPart(source.family, url!, source)]
   }
   const bytes = await fetchRemote({ ...remote, url: url! }, work)
-  return partsOfContent(source, { bytes, declared: null, filename }, work)
+  return partsOfContent(source, { bytes, filename }, work)
 }
 
 /** Maps a few items at a time. Rejects with the first failure; the caller must abort the work still active then. */

@@ -6,16 +6,15 @@ import { ApiError } from '../../platform/errors.ts'
 import { mismatch } from '../check.ts'
 
 type Detail = 'auto' | 'low' | 'high'
-export type SoundFormat = 'wav' | 'mp3' | 'flac' | 'ogg' | 'm4a'
 
 /**
  * The source of one part of a message, in either API. `param` is the path of its member, `blame` the path in the error when the model does not
- * accept such content. `url` is http(s) or `data:`; `file_data` a data URL or base64; `data` base64. `refuses`: kinds that the API does not
+ * accept such content. `url` is http(s), `data:` or base64; `file_data` and `data` are a data URL or base64. `refuses`: kinds that the API does not
  * accept here, each with the alternative; `purposes`: accepted purposes of a stored file.
  */
 export type PartSource = { param: string; blame: string; refuses?: Partial<Record<PartKind, string>> } & (
   | { from: 'url'; family: MediaFamily; url: string; detail?: Detail }
-  | { from: 'sound'; data: string; format: SoundFormat }
+  | { from: 'sound'; data: string }
   | { from: 'file_id'; file_id: string; detail?: Detail; purposes?: readonly Purpose[] }
   | { from: 'file_data'; file_data: string; filename?: string }
   | { from: 'file_url'; url: string; filename?: string }

@@ -60,7 +60,7 @@ export async function partsOfStored(
     return [mediaPart(kind, signedUrl(ctx, file), source)]
   }
   const bytes = await readBlob(ctx, source, file)
-  return partsOfContent(source, { bytes, declared: null, filename: file.filename }, work)
+  return partsOfContent(source, { bytes, filename: file.filename }, work)
 }
 
 function requirePurpose(source: Stored, { purpose }: FileRow): void {

@@ -6,7 +6,7 @@ import { ApiError, type ErrorCode } from '../../platform/errors.ts'
 import { OPEN_BODY_BYTES_MAX } from '../../platform/http/body.ts'
 import { type RouteConfig, withForms } from '../../platform/http/server.ts'
 import { parseQuery } from '../../platform/schema/query.ts'
-import { shape } from '../../platform/schema/validate.ts'
+import { shape, type TextRepair } from '../../platform/schema/validate.ts'
 import { hasUnstorableText } from '../../platform/text.ts'
 import { requireSameOrigin } from './csrf.ts'
 import type { Authenticator, Principal } from './principal.ts'
@@ -35,6 +35,7 @@ export type AnswerHeader =
   | 'referrer-policy'
   | 'set-cookie'
   | 'x-content-type-options'
+  | 'x-dropped-items'
   | 'x-dropped-tools'
 
 export type EndpointSpec<A extends Auth, B extends TSchema, Q extends TSchema> = {
@@ -48,6 +49,8 @@ export type EndpointSpec<A extends Auth, B extends TSchema, Q extends TSchema> =
   body?: B
   /** `handler`: the contract orders other checks before the body's shape, so the handler calls its own `shape`. Default `first`. */
   body_check?: 'first' | 'handler'
+  /** How text that cannot be stored is repaired in the body. Default: it is refused. */
+  text_repair?: TextRepair
   /** Encodings of the body; empty when the endpoint takes none. Default `json` with a body schema, else none. */
   accepts?: ReadonlyArray<'json' | 'multipart'>
   /** Shape of the multipart form where it differs from that of `body`. */
@@ -163,7 +166,8 @@ function addRoute(http: FastifyInstance, live: LiveContext, spec: Endpoint, admi
   // What takes forms alone is an upload and may take long to arrive.
   const upload = accepts.has('multipart') && !accepts.has('json')
   const body_bytes_max = spec.auth === 'none' || spec.auth === 'signed_url' ? OPEN_BODY_BYTES_MAX : undefined
-  const config: RouteConfig = { plain_400: spec.plain_400, upload, accepts, body_bytes_max }
+  const { plain_400, text_repair } = spec
+  const config: RouteConfig = { plain_400, upload, accepts, body_bytes_max, text_repair }
   http.route({
     method: spec.method,
     url: spec.path,

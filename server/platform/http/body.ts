@@ -1,6 +1,8 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { ApiError } from '../errors.ts'
 import { parseJsonPieces } from '../json/parse.ts'
+import type { TextRepair } from '../schema/validate.ts'
+import { bodyTooLarge, codingOf, readCoded } from './coded-body.ts'
 
 /** JSON bodies over this are `413 request_too_large`. Source: contract 1.1. */
 export const JSON_BYTES_MAX = 64 * 1024 * 1024
@@ -13,11 +15,13 @@ type Done = (error: Error | null, body?: unknown) => void
 export function addBodyParsers(http: FastifyInstance): void {
   http.removeAllContentTypeParsers()
   http.addContentTypeParser('application/json', (request, payload, done) => {
-    const { accepts, body_bytes_max = JSON_BYTES_MAX } = request.routeOptions.config.kinora ?? {}
+    const { accepts, body_bytes_max = JSON_BYTES_MAX, text_repair } = request.routeOptions.config.kinora ?? {}
+    const options = { body_bytes_max, text_repair }
     if (accepts?.size === 0) done(null, undefined)
     else if (accepts && !accepts.has('json')) done(wrongContentType(accepts))
     else if (Number(request.headers['content-length']) > body_bytes_max) done(bodyTooLarge(body_bytes_max))
-    else readJson(payload, body_bytes_max, done)
+    else if (request.headers['content-encoding'] === undefined) readJson(payload, options, done)
+    else readCodedJson(request, options).then((body) => done(null, body), done)
   })
   http.addContentTypeParser('*', (request, _payload, done) => {
     const { accepts, body_bytes_max = JSON_BYTES_MAX } = request.routeOptions.config.kinora ?? {}
@@ -47,12 +51,10 @@ export function wrongContentType(accepts: ReadonlySet<string>): ApiError {
   return new ApiError('unsupported_media_type', `Unsupported Content-Type. Send ${types.join(' or ')}.`)
 }
 
-export function bodyTooLarge(body_bytes_max: number): ApiError {
-  return new ApiError('request_too_large', `The request body is larger than ${body_bytes_max} bytes.`)
-}
+type Reading = { body_bytes_max: number; text_repair: TextRepair | undefined }
 
 /** A body of no bytes is none. */
-function readJson(payload: NodeJS.ReadableStream, body_bytes_max: number, done: Done): void {
+function readJson(payload: NodeJS.ReadableStream, { body_bytes_max, text_repair }: Reading, done: Done): void {
   let size = 0
   const chunks: Buffer[] = []
   const onData = (chunk: Buffer): void => {
@@ -64,15 +66,23 @@ function readJson(payload: NodeJS.ReadableStream, body_bytes_max: number, done: 
     payload.off('data', onData).off('end', end).off('error', end)
     if (error) done(error)
     else if (size === 0) done(null, undefined)
-    else parse(chunks, size, done)
+    else parse(chunks, size, text_repair, done)
   }
   payload.on('data', onData).on('end', end).on('error', end)
 }
 
-function parse(pieces: readonly Buffer[], size_bytes: number, done: Done): void {
+/** A compressed body. The limit is for the bytes that come out. */
+async function readCodedJson(request: FastifyRequest, { body_bytes_max, text_repair }: Reading): Promise<unknown> {
+  const coding = codingOf(request)
+  const pieces = await readCoded(request.raw, { coding, bytes_max: body_bytes_max })
+  const size_bytes = pieces.reduce((sum, { length }) => sum + length, 0)
+  return size_bytes === 0 ? undefined : parseJsonPieces(pieces, size_bytes, text_repair)
+}
+
+function parse(pieces: readonly Buffer[], size_bytes: number, repair: TextRepair | undefined, done: Done): void {
   let value: unknown
   try {
-    value = parseJsonPieces(pieces, size_bytes)
+    value = parseJsonPieces(pieces, size_bytes, repair)
   } catch (error) {
     done(error as Error)
     return

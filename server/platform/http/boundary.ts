@@ -1,11 +1,14 @@
 import type { FastifyRequest } from 'fastify'
 import { ApiError } from '../errors.ts'
+import { requireUncoded } from './coded-body.ts'
 
 /**
- * Throws ApiError 400 for a multipart body whose header names no boundary: programs that set the header by hand lose the one that their
- * HTTP client would have written.
+ * Throws ApiError 415 for a form that is compressed, and 400 for one whose header names no boundary: programs that set the header by hand
+ * lose the one that their HTTP client would have written.
  */
-export function requireBoundary({ headers }: FastifyRequest): void {
+export function requireReadableForm(request: FastifyRequest): void {
+  requireUncoded(request)
+  const { headers } = request
   if (/;\s*boundary\s*=\s*("[^"]+"|[^\s;"]+)/i.test(headers['content-type'] ?? '')) return
   const message =
     "The Content-Type header has no boundary, so the parts of the form cannot be separated. Leave that header to your HTTP client: it writes 'multipart/form-data; boundary=…'."

@@ -8,10 +8,13 @@ import { ApiError, errorBody, errorHeaders } from '../errors.ts'
 import { newRequestId } from '../ids.ts'
 import type { Log } from '../log.ts'
 import type { Metrics } from '../metrics/metrics.ts'
+import type { TextRepair } from '../schema/validate.ts'
 import type { Tracing } from '../tracing/tracing.ts'
-import { addBodyParsers, bodyTooLarge, hasBody, JSON_BYTES_MAX, limitBodyTime, wrongContentType } from './body.ts'
+import { addBodyParsers, hasBody, JSON_BYTES_MAX, limitBodyTime, wrongContentType } from './body.ts'
 import { addressOf, proxyTest } from './client-address.ts'
+import { bodyTooLarge } from './coded-body.ts'
 import { boundConnections, endAfterAnswer, hasLargeBody, isEnding } from './connections.ts'
+import { type CorsOptions, corsHeaders } from './cors.ts'
 import { answerCounter, countError } from './observe/metrics.ts'
 import { endRequestSpan, startRequestSpan } from './observe/span.ts'
 import { suggestRoutes } from './suggest-route.ts'
@@ -32,6 +35,8 @@ export type RouteConfig = {
   accepts: ReadonlySet<string>
   /** Default JSON_BYTES_MAX. */
   body_bytes_max?: number
+  /** How text that cannot be stored is repaired in a JSON body. Default: it is refused. */
+  text_repair?: TextRepair
   internal?: boolean
 }
 
@@ -59,6 +64,8 @@ export type HttpOptions = {
   stop?: () => 'no' | 'unready' | 'draining'
   /** Addresses and networks of proxies whose `X-Forwarded-For` is trusted; none by default. */
   trusted_proxies?: readonly string[]
+  /** Web pages of other origins that may call; none by default. Asked at each request. */
+  cors?: CorsOptions
   /** Without them `Upgrade` headers are ignored. */
   sockets?: Sockets
   /** The text of a 404 for a path without a route, instead of the usual hint. */
@@ -77,7 +84,7 @@ export function openHttp(options: HttpOptions): FastifyInstance {
     serverFactory: (handler) => openServer(handler, sockets),
     forceCloseConnections: 'idle',
     return503OnClosing: false,
-    routerOptions: { ignoreTrailingSlash: true, maxParamLength: 512 },
+    routerOptions: { ignoreTrailingSlash: true, ignoreDuplicateSlashes: true, maxParamLength: 512 },
     frameworkErrors: (error, request, reply) => sendError(error, request, reply, log),
     clientErrorHandler: answerBrokenRequest,
   })
@@ -86,11 +93,13 @@ export function openHttp(options: HttpOptions): FastifyInstance {
   http.decorate('metrics', metrics ?? null)
   http.decorateRequest('span', null)
   const countAnswer = metrics && answerCounter(metrics)
+  const cors = corsHeaders(options.cors)
   addBodyParsers(http)
   const unknownUrl = unknownUrlError(http, options.explainUnknown)
   http.addHook('onRequest', (request, reply, done) => {
     reply.header('x-request-id', request.id)
     if (tracing) startRequestSpan(tracing, request)
+    if (cors(request, reply) === 'preflight') return void reply.status(204).send()
     const stop = options.stop?.() ?? 'no'
     if (stop === 'draining')
       throw new ApiError('server_is_overloaded', 'The service is shutting down. Try again shortly.')

@@ -130,7 +130,7 @@ export function openSockets(options: {
 }
 
 function isHandshakeAt(path: string, { headers, method, url = '' }: IncomingMessage): boolean {
-  const asked = url.split('?', 1)[0]!
+  const asked = url.split('?', 1)[0]!.replace(/\/{2,}/g, '/')
   const bodiless = headers['transfer-encoding'] === undefined && Number(headers['content-length'] ?? 0) === 0
   const here = asked === path || asked === `${path}/`
   return method === 'GET' && here && bodiless && headers.upgrade?.toLowerCase() === 'websocket'

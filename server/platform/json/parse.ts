@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer'
 import { joinInTurns, utf8Slices } from '../bytes.ts'
-import { requireSafeJson, requireSafeJsonInTurns } from '../schema/validate.ts'
+import { requireSafeJson, requireSafeJsonInTurns, type TextRepair } from '../schema/validate.ts'
 import { nextTurn, turnTaker } from '../turns.ts'
 import { parsePieces } from './pieces.ts'
 import { newScan, scanWhole, unreadable } from './scan.ts'
@@ -12,11 +12,12 @@ const TURN_MILLISECONDS = 5
 
 /**
  * Parses a JSON text of a client; depth and number of values are checked before anything is built. A large text is parsed in pieces with
- * other work between them, and gives a promise, so that no size holds the event loop.
+ * other work between them, and gives a promise, so that no size holds the event loop. A byte order mark is skipped. `repair`: see TextRepair.
  * Throws, or rejects with, ApiError `invalid_json`, or `invalid_value` for what JSON allows and we cannot keep. Source: contract 1.1.
  */
-export function parseJson(bytes: Buffer): unknown {
-  if (bytes.length > AT_ONCE_BYTES_MAX) return parseLarge(bytes)
+export function parseJson(marked: Buffer, repair?: TextRepair): unknown {
+  const bytes = marked[0] === 0xef && marked[1] === 0xbb && marked[2] === 0xbf ? marked.subarray(3) : marked
+  if (bytes.length > AT_ONCE_BYTES_MAX) return parseLarge(bytes, repair)
   if (!isUtf8(bytes)) throw unreadable()
   const suspicious = scanWhole(bytes)
   let value: unknown
@@ -25,14 +26,14 @@ export function parseJson(bytes: Buffer): unknown {
   } catch {
     throw unreadable()
   }
-  if (suspicious) requireSafeJson(value)
+  if (suspicious) requireSafeJson(value, repair)
   return value
 }
 
 /** The same for a body that came in pieces: many bytes are put together with other work between, too. */
-export function parseJsonPieces(pieces: readonly Buffer[], size_bytes: number): unknown {
-  if (size_bytes > JOINED_BYTES_MAX) return joinInTurns(pieces).then(parseJson)
-  return parseJson(pieces.length === 1 ? pieces[0]! : Buffer.concat(pieces, size_bytes))
+export function parseJsonPieces(pieces: readonly Buffer[], size_bytes: number, repair?: TextRepair): unknown {
+  if (size_bytes > JOINED_BYTES_MAX) return joinInTurns(pieces).then((bytes) => parseJson(bytes, repair))
+  return parseJson(pieces.length === 1 ? pieces[0]! : Buffer.concat(pieces, size_bytes), repair)
 }
 
 /** Fewer bytes are put together in less than a millisecond. */
@@ -47,7 +48,7 @@ async function requireUtf8(bytes: Buffer): Promise<void> {
   }
 }
 
-async function parseLarge(bytes: Buffer): Promise<unknown> {
+async function parseLarge(bytes: Buffer, repair: TextRepair | undefined): Promise<unknown> {
   await requireUtf8(bytes)
   const state = newScan(bytes)
   const pieces = parsePieces(state)
@@ -60,6 +61,6 @@ async function parseLarge(bytes: Buffer): Promise<unknown> {
     }
     step = pieces.next()
   }
-  if (state.suspicious) await requireSafeJsonInTurns(step.value)
+  if (state.suspicious) await requireSafeJsonInTurns(step.value, repair)
   return step.value
 }

@@ -2,39 +2,48 @@ import type { Static, TSchema } from 'typebox'
 import { Compile } from 'typebox/compile'
 import { ApiError } from '../errors.ts'
 import { JSON_DEPTH_MAX } from '../json/scan.ts'
-import { hasUnstorableText } from '../text.ts'
+import { hasUnstorableText, storableText } from '../text.ts'
 import { turnTaker } from '../turns.ts'
 import { explain, type JsonSchema, meantVariant } from './explain.ts'
 
 /** `path`: the place of the value in the body, when it is checked separately. */
 export type Shape<S extends TSchema> = (value: unknown, path?: string) => Static<S>
 
+/** `empty_arrays`: where any object may stand, such as a JSON Schema, an empty array is taken for an empty object, as PHP writes it. */
+type Leniency = { empty_arrays: boolean }
+
 /**
  * Compiles a schema once into a check of request values. The check drops `null` of optional members (contract 1.1), coerces nothing,
  * and throws ApiError 400 for the first problem found, with the code and message form of contract 2.3.
  */
-export function shape<S extends TSchema>(schema: S): Shape<S> {
+export function shape<S extends TSchema>(schema: S, leniency: Leniency = STRICT): Shape<S> {
   const compiled = Compile(schema)
   return (value, path) => {
-    const present = dropNulls(schema as JsonSchema, value)
+    const present = dropNulls(schema as JsonSchema, value, leniency)
     if (compiled.Check(present)) return present as Static<S>
     throw explain(schema as JsonSchema, present, path)
   }
 }
 
-/** Refuses what can be parsed but not stored or handled safely: NUL, lone surrogates, nesting over 64. Throws ApiError `invalid_value`. */
-export function requireSafeJson(value: unknown): void {
+/** U+FFFD takes the place of U+0000 and lone surrogates, in every text but those of members with these names, and names of members. */
+export type TextRepair = { except: ReadonlySet<string> }
+
+/**
+ * Refuses what can be parsed but not stored or handled safely: NUL, lone surrogates, nesting over 64. With `repair`, texts are changed in
+ * place instead of refused. Throws ApiError `invalid_value`.
+ */
+export function requireSafeJson(value: unknown, repair?: TextRepair): void {
   if (isSafe(value, 0)) return
-  const search = unsafePart(value, '', 0)
+  const search = unsafePart(value, { path: '', depth: 0, repair })
   let step = search.next()
   while (!step.done) step = search.next()
   if (step.value) throw unsafe(step.value)
 }
 
 /** The same for a large value, with other work between its parts. */
-export async function requireSafeJsonInTurns(value: unknown): Promise<void> {
+export async function requireSafeJsonInTurns(value: unknown, repair?: TextRepair): Promise<void> {
   const turn = turnTaker(1)
-  const search = unsafePart(value, '', 0)
+  const search = unsafePart(value, { path: '', depth: 0, repair })
   let step = search.next()
   while (!step.done) {
     const other = turn()
@@ -63,30 +72,49 @@ function isSafe(value: unknown, depth: number): boolean {
   return true
 }
 
+/** `repair`: of the texts of this part; absent where they are refused. `of` is the container that holds the part by `key`. */
+type Part = { path: string; depth: number; repair: TextRepair | undefined; of?: Container; key?: string | number }
+type Container = Record<string | number, unknown>
+
 /** Where the first unsafe part is, if any; pauses after every value and every million characters. */
-function* unsafePart(value: unknown, path: string, depth: number): Generator<undefined, Unsafe | null> {
+function* unsafePart(value: unknown, part: Part): Generator<undefined, Unsafe | null> {
+  const { path, depth, repair } = part
   yield
-  if (typeof value === 'string') {
-    for (const slice of slicesOf(value)) {
-      if (hasUnstorableText(slice)) return { path, reason: 'text may not hold U+0000 or a lone surrogate' }
-      yield
-    }
-    return null
-  }
+  if (typeof value === 'string') return yield* unsafeText(value, part)
   if (typeof value !== 'object' || value === null) return null
   if (depth >= JSON_DEPTH_MAX) return { path: '', reason: `JSON may be nested at most ${JSON_DEPTH_MAX} levels deep` }
   if (Array.isArray(value)) {
     for (let i = 0; i < value.length; i++) {
-      const problem = yield* unsafePart(value[i], `${path}[${i}]`, depth + 1)
+      const of = value as unknown as Container
+      const problem = yield* unsafePart(value[i], { path: `${path}[${i}]`, depth: depth + 1, repair, of, key: i })
       if (problem) return problem
     }
     return null
   }
   for (const [name, member] of Object.entries(value)) {
     if (hasUnstorableText(name)) return { path, reason: 'a member name may not hold U+0000 or a lone surrogate' }
-    const problem = yield* unsafePart(member, path === '' ? name : `${path}.${name}`, depth + 1)
+    const inner = path === '' ? name : `${path}.${name}`
+    const isName = typeof member === 'string' && repair?.except.has(name)
+    const part = { path: inner, depth: depth + 1, repair: isName ? undefined : repair }
+    const problem = yield* unsafePart(member, { ...part, of: value as Container, key: name })
     if (problem) return problem
   }
+  return null
+}
+
+function* unsafeText(text: string, { path, repair, of, key }: Part): Generator<undefined, Unsafe | null> {
+  const slices: string[] = []
+  let isChanged = false
+  for (const slice of slicesOf(text)) {
+    const storable = storableText(slice)
+    if (storable !== slice) {
+      if (!repair || !of) return { path, reason: 'text may not hold U+0000 or a lone surrogate' }
+      isChanged = true
+    }
+    slices.push(storable)
+    yield
+  }
+  if (isChanged && of && key !== undefined) of[key] = slices.join('')
   return null
 }
 
@@ -102,21 +130,59 @@ function* slicesOf(text: string): Generator<string> {
   }
 }
 
+const STRICT: Leniency = { empty_arrays: false }
+
 /** `null` for an optional member means absent. What holds no such null is returned as it is, uncopied. */
-function dropNulls(schema: JsonSchema, value: unknown): unknown {
+function dropNulls(schema: JsonSchema, value: unknown, leniency: Leniency): unknown {
   if (typeof value !== 'object' || value === null) return value
   if (schema.anyOf) {
     const meant = meantVariant(schema.anyOf, value)
-    return meant ? dropNulls(meant, value) : value
+    return meant ? dropNulls(meant, value, leniency) : value
   }
-  if (Array.isArray(value)) return schema.items ? dropFromArray(schema.items, value) : value
-  return schema.properties ? dropFromObject(schema, value as Record<string, unknown>) : value
+  if (leniency.empty_arrays && schema.additionalProperties === true) {
+    return Array.isArray(value) && value.length === 0 ? {} : withEmptyObjects(value)
+  }
+  if (Array.isArray(value)) return schema.items ? dropFromArray(schema.items, value, leniency) : value
+  return schema.properties ? dropFromObject(schema, value as Record<string, unknown>, leniency) : value
 }
 
-function dropFromArray(items: JsonSchema, value: unknown[]): unknown[] {
+/** Members of a JSON Schema that are objects and may be empty. */
+const OBJECTS: ReadonlySet<string> = new Set(['properties', 'patternProperties', '$defs', 'definitions'])
+
+/** A JSON Schema of a client, with an empty object for each empty array in the place of one. What holds none is returned uncopied. */
+function withEmptyObjects(schema: object): object {
+  if (Array.isArray(schema)) return schema.length > 0 ? withEmptyInside(schema) : schema
+  const members = schema as Record<string, unknown>
+  let copy: Record<string, unknown> | null = null
+  for (const name in members) {
+    const member = members[name]
+    if (typeof member !== 'object' || member === null) continue
+    const isEmptyArray = Array.isArray(member) && member.length === 0
+    const kept = isEmptyArray && OBJECTS.has(name) ? {} : withEmptyObjects(member)
+    if (kept === member) continue
+    copy ??= { ...members }
+    copy[name] = kept
+  }
+  return copy ?? schema
+}
+
+function withEmptyInside(list: unknown[]): unknown[] {
+  let copy: unknown[] | null = null
+  for (let i = 0; i < list.length; i++) {
+    const element = list[i]
+    if (typeof element !== 'object' || element === null) continue
+    const kept = withEmptyObjects(element)
+    if (kept === element) continue
+    copy ??= list.slice()
+    copy[i] = kept
+  }
+  return copy ?? list
+}
+
+function dropFromArray(items: JsonSchema, value: unknown[], leniency: Leniency): unknown[] {
   let copy: unknown[] | null = null
   for (let i = 0; i < value.length; i++) {
-    const item = dropNulls(items, value[i])
+    const item = dropNulls(items, value[i], leniency)
     if (item === value[i]) continue
     copy ??= value.slice()
     copy[i] = item
@@ -124,7 +190,11 @@ function dropFromArray(items: JsonSchema, value: unknown[]): unknown[] {
   return copy ?? value
 }
 
-function dropFromObject(schema: JsonSchema, value: Record<string, unknown>): Record<string, unknown> {
+function dropFromObject(
+  schema: JsonSchema,
+  value: Record<string, unknown>,
+  leniency: Leniency,
+): Record<string, unknown> {
   const { properties = {}, required = [] } = schema
   let copy: Record<string, unknown> | null = null
   for (const name in value) {
@@ -136,7 +206,7 @@ function dropFromObject(schema: JsonSchema, value: Record<string, unknown>): Rec
       delete copy[name]
       continue
     }
-    const kept = dropNulls(known, member)
+    const kept = dropNulls(known, member, leniency)
     if (kept === member) continue
     copy ??= copyOf(value)
     copy[name] = kept

@@ -5,6 +5,7 @@ import type { ChatModelConfig } from '../../config/config.ts'
 import type { Context } from '../../context.ts'
 import type { ChatEngine } from '../../engines/chat/contract.ts'
 import type { Served } from '../../engines/engine-entry.ts'
+import { ApiError } from '../../platform/errors.ts'
 import { giveWay } from '../../platform/turns.ts'
 import { RESPONSE_NAMES, responseParameters } from '../request/engine-request.ts'
 import { type ForwardedTools, forwardTools } from '../request/tools.ts'
@@ -46,18 +47,26 @@ export async function assembleRequest(
   const drafts = await draftItems(ctx, work, context, left)
   await giveWay(context.length)
   const { request, size } = await fitContext(fitting, { context, drafts }, left)
+  if (request.messages.length === 0) {
+    throw new ApiError('invalid_value', "Invalid 'input': nothing in it can be sent to the model.", { param: 'input' })
+  }
   const has_own_limit = request.max_tokens !== undefined
   await limitAnswer(request, model, size)
   await giveWay(context.length)
   const learnsLength = body.truncation === 'auto' && asked.model.context_length === null
   const shorten = learnsLength ? shortener(ctx, asked, { size, left }) : undefined
-  return { tools, turn: { request, size, has_own_limit, names: RESPONSE_NAMES, ...(shorten && { shorten }) } }
+  const unread = context.filter((_, i) => drafts[i]!.kind === 'unread').map(({ item }) => item.type)
+  return { tools, unread, turn: { request, size, has_own_limit, names: RESPONSE_NAMES, ...(shorten && { shorten }) } }
 }
 
-/** `shorten` is there when the context may be truncated and its maximum length is known only from the refusal of the model's server. */
+/**
+ * `unread`: types of items that were left out because they cannot be decrypted. `shorten` is there when the context may be truncated and its
+ * maximum length is known only from the refusal of the model's server.
+ */
 export type AssembledRequest = {
   turn: Pick<TurnRequest, 'request' | 'size' | 'has_own_limit' | 'names' | 'shorten'>
   tools: ForwardedTools
+  unread: readonly string[]
 }
 
 function statedLength({ org_id, model, body, lengths }: AnswerRequest): number | null {

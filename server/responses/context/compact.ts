@@ -35,7 +35,7 @@ export async function compact(
   { meter, lengths }: ResponseDeps,
   call: { principal: Principal; request_id: string; body: CreateResponse },
   left: AbortSignal,
-): Promise<CompactedResponse> {
+): Promise<{ compacted: CompactedResponse; unread: readonly string[] }> {
   const { principal, request_id, body } = call
   const { org_id } = principal
   const model = entitledChatModel(ctx.config, principal.plan, body.model)
@@ -46,12 +46,12 @@ export async function compact(
   if (admitted) await admitted
   const conversation = [...context, SUMMARY_REQUEST]
   const asked = { org_id, model, served, body: summaryBody(body), context: conversation, lengths }
-  const assembled = await assembleRequest(ctx, asked, left)
-  const wanted = { principal, request_id, model, engine: served.engine, ...assembled.turn }
+  const { turn: asking, unread } = await assembleRequest(ctx, asked, left)
+  const wanted = { principal, request_id, model, engine: served.engine, ...asking }
   const turn = await startTurn(ctx, meter, wanted, left)
   const { text, usage } = await readSummary(turn)
   const encrypted_content = seal(ctx.secret, { org_id, purpose: 'compaction' }, text)
-  return {
+  const compacted: CompactedResponse = {
     id: newResponseId(),
     object: 'response.compaction',
     created_at: unixSeconds(ctx.clock.now()),
@@ -61,6 +61,7 @@ export async function compact(
     ],
     usage: usageView(usage),
   }
+  return { compacted, unread }
 }
 
 /** Truncates what is too long to summarize: a context is compacted when it is nearly full. */

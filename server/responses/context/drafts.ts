@@ -2,7 +2,6 @@ import { resolveParts } from '../../chat/parts/resolve.ts'
 import type { PartSource, PartWork } from '../../chat/parts/source.ts'
 import type { Context } from '../../context.ts'
 import type { ChatMessage, ChatPart, ChatToolCall, ExtraContent, TextPart } from '../../engines/chat/contract.ts'
-import { ApiError } from '../../platform/errors.ts'
 import type { ToolName } from '../request/tools.ts'
 import type { ContextItem, CustomToolCall, FunctionCall, Item, MessageItem } from '../schema/items.ts'
 import type { InputFile, InputImage, MessagePart } from '../schema/parts.ts'
@@ -17,8 +16,10 @@ export type Draft =
   | { kind: 'assistant'; content: string | TextPart[] | null; refusal: string | undefined }
   | { kind: 'call'; call: ChatToolCall }
   | { kind: 'output'; call_id: string; text: string; media: ChatPart[] }
-  /** Null when it cannot be decrypted: it is left out then. `extra_content` is that of calls, by their ids. */
+  /** Null when it is left out: it has no encrypted content, or only the `extra_content` of calls, by their ids. */
   | { kind: 'reasoning'; text: string | null; extra_content?: Record<string, ExtraContent> }
+  /** What is left out because it cannot be decrypted. */
+  | { kind: 'unread' }
 
 export type DraftWork = PartWork & { nameOf(tool: ToolName): string }
 
@@ -58,7 +59,7 @@ function draftAll(
 ): Draft[] {
   const unsealText = unsealer(secrets)
   const unseal: Unseal = (purpose, sealed) => unsealText({ org_id, purpose }, sealed)
-  return withExtraContent(context.map(({ item, path }) => draftOf(item, { path, resolved, unseal, nameOf })))
+  return withExtraContent(context.map(({ item }) => draftOf(item, { resolved, unseal, nameOf })))
 }
 
 /** Gives calls the extra content that the client has sent back in an item of its own: to the last call of each id before it. */
@@ -78,12 +79,14 @@ function withExtraContent(drafts: Draft[]): Draft[] {
 type Unseal = (purpose: SealBinding['purpose'], sealed: string) => string | null
 type ResolvePart = (part: MediaPart) => readonly ChatPart[]
 
+const UNREAD: Draft = { kind: 'unread' }
+
 /** Precedes the summary of a compaction, so that the model recognizes it as one. */
 const SUMMARY_LEAD = 'Summary of the conversation before this point:\n\n'
 
-type Drafting = { path: string; resolved: ResolvePart; unseal: Unseal } & Pick<DraftWork, 'nameOf'>
+type Drafting = { resolved: ResolvePart; unseal: Unseal } & Pick<DraftWork, 'nameOf'>
 
-function draftOf(item: Item, { path, resolved, unseal, nameOf }: Drafting): Draft {
+function draftOf(item: Item, { resolved, unseal, nameOf }: Drafting): Draft {
   switch (item.type) {
     case 'message':
       return item.role === 'assistant' ? assistantDraft(item) : messageDraft(item.role, item.content, resolved)
@@ -96,14 +99,15 @@ function draftOf(item: Item, { path, resolved, unseal, nameOf }: Drafting): Draf
       return outputDraft(item, resolved)
     case 'reasoning': {
       const sealed = item.encrypted_content
-      const text = sealed === undefined ? null : unseal('reasoning', sealed)
-      if (text !== null && text !== '') return { kind: 'reasoning', text }
-      const extra = sealed === undefined || text === '' ? null : unseal('calls', sealed)
-      return { kind: 'reasoning', text: null, ...(extra !== null && { extra_content: JSON.parse(extra) }) }
+      if (sealed === undefined) return { kind: 'reasoning', text: null }
+      const text = unseal('reasoning', sealed)
+      if (text !== null) return { kind: 'reasoning', text: text === '' ? null : text }
+      const extra = unseal('calls', sealed)
+      return extra === null ? UNREAD : { kind: 'reasoning', text: null, extra_content: JSON.parse(extra) }
     }
     case 'compaction': {
       const summary = unseal('compaction', item.encrypted_content)
-      if (summary === null) throw unreadable(path)
+      if (summary === null) return UNREAD
       return { kind: 'message', message: { role: 'developer', content: SUMMARY_LEAD + summary }, media: [] }
     }
   }
@@ -163,13 +167,6 @@ function textsOf(content: readonly MessagePart[]): TextPart[] {
 /** A single text becomes a string: some servers accept nothing else. */
 function plainText(texts: TextPart[]): string | TextPart[] {
   return texts.length > 1 ? texts : (texts[0]?.text ?? '')
-}
-
-function unreadable(path: string): ApiError {
-  const param = path.startsWith('input[') ? `${path}.encrypted_content` : path
-  const text =
-    'The encrypted content of this compaction cannot be read. It must come unchanged from POST /v1/responses/compact of the same organization.'
-  return new ApiError('invalid_encrypted_content', text, { param })
 }
 
 /** A part that refers to an image or a document. */

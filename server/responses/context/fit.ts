@@ -98,6 +98,7 @@ function messagesOf(draft: Draft): ChatMessage[] {
     case 'output':
       return [{ role: 'tool', tool_call_id: draft.call_id, content: draft.text }, ...media]
     case 'reasoning':
+    case 'unread':
       return []
   }
 }

@@ -1,6 +1,7 @@
 import { usageView as chatUsage } from '../../chat/chunks.ts'
 import type { TokenUsage } from '../../engines/chat/contract.ts'
 import { type ApiError, errorBody } from '../../platform/errors.ts'
+import { storableText } from '../../platform/text.ts'
 import type { OutputItem } from '../schema/items.ts'
 import type { ResponseObject, ResponseUsage } from '../schema/response.ts'
 
@@ -40,7 +41,8 @@ export function failResponse(
   { sequence_number, error_event = true }: { sequence_number: number; error_event?: boolean },
 ): ResponseEvent[] {
   const { type, code, message, param } = errorBody(failure).error
-  const error = { type, code, message, param }
+  // A message may quote the model server, and is stored.
+  const error = { type, code, message: storableText(message), param }
   Object.assign(response, { ...ENDED_EARLY, status: 'failed', error })
   if (!error_event) return [endEvent(sequence_number, response)]
   // Some clients read the nested form, others the flat one.

@@ -1,3 +1,5 @@
+import { storableText } from '../../platform/text.ts'
+
 /** Text that arrives in deltas, each of which may end anywhere: within a character, within an escape, within a JSON object. */
 export type DeltaDecoder = {
   /** The text that this delta completes. */
@@ -6,7 +8,7 @@ export type DeltaDecoder = {
   end(): string
 }
 
-/** Never splits a surrogate pair: a half waits for the next delta. Anything else that is not well-formed becomes U+FFFD. */
+/** Never splits a surrogate pair: a half waits for the next delta. Anything else that cannot be stored becomes U+FFFD. */
 export function wellFormedDecoder(): DeltaDecoder {
   let half = ''
   return {
@@ -18,7 +20,7 @@ export function wellFormedDecoder(): DeltaDecoder {
         half = text.slice(-1)
         text = text.slice(0, -1)
       }
-      return text.isWellFormed() ? text : text.toWellFormed()
+      return storableText(text)
     },
     end() {
       const text = half === '' ? '' : '\ufffd'

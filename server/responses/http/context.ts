@@ -1,5 +1,6 @@
 import Type from 'typebox'
 import { entitledChatModel } from '../../catalog/entitlements.ts'
+import { TEXT_REPAIR } from '../../chat/schema.ts'
 import { type Endpoint, endpoint } from '../../identity/caller/endpoint.ts'
 import { abortOnLeaving } from '../../platform/http/abort-on-disconnect.ts'
 import type { ResponseDeps } from '../call.ts'
@@ -7,13 +8,16 @@ import { assembleRequest } from '../context/assemble.ts'
 import { checkCompaction, compact } from '../context/compact.ts'
 import { loadContext } from '../context/load.ts'
 import { checkBody, checkForModel } from '../request/check/body.ts'
+import { skippedTypes } from '../request/normalize-input.ts'
 import { CompactedResponse, CompactResponse, CreateResponse } from '../schema/response.ts'
+import { nameDropped } from './dropped.ts'
 
 /** The routes that work on a context without making a response: counting it and compacting it. */
 export function contextEndpoints(deps: ResponseDeps): readonly Endpoint[] {
   return [countTokens(deps), compactContext(deps)]
 }
 
+const DROPPED = { 'x-dropped-items': 'sometimes' } as const
 const InputTokens = Type.Object({ object: Type.Literal('response.input_tokens'), input_tokens: Type.Integer() })
 
 /** Free of charge, but the balance must admit it: files are fetched and rendered to count them. */
@@ -25,7 +29,9 @@ function countTokens({ meter, lengths }: ResponseDeps): Endpoint {
     summary: 'Count the input tokens of a response without making it',
     body: CreateResponse,
     body_check: 'handler',
+    text_repair: TEXT_REPAIR,
     response: InputTokens,
+    headers: DROPPED,
     errors: ['insufficient_credits', 'model_not_found', 'previous_response_not_found', 'item_not_found'],
     example: { model: 'sandbox-1', input: 'Say hello.' },
     async handle(ctx, { principal, request, reply }) {
@@ -39,7 +45,8 @@ function countTokens({ meter, lengths }: ResponseDeps): Endpoint {
       const admitted = meter.admit(org_id)
       if (admitted) await admitted
       const asked = { org_id, model, served, body, context, lengths }
-      const { turn } = await assembleRequest(ctx, asked, left)
+      const { turn, unread } = await assembleRequest(ctx, asked, left)
+      nameDropped(reply, { items: [...new Set([...skippedTypes(body.input), ...unread])] })
       return { object: 'response.input_tokens', input_tokens: await turn.size.count() }
     },
   })
@@ -53,7 +60,9 @@ function compactContext(deps: ResponseDeps): Endpoint {
     summary: 'Replace everything but the messages of the user with a summary',
     body: CompactResponse,
     body_check: 'handler',
+    text_repair: TEXT_REPAIR,
     response: CompactedResponse,
+    headers: DROPPED,
     errors: [
       'insufficient_credits',
       'model_not_found',
@@ -66,7 +75,9 @@ function compactContext(deps: ResponseDeps): Endpoint {
     async handle(ctx, { principal, request, reply }) {
       const body = checkCompaction(request.body)
       const left = abortOnLeaving(reply)
-      return compact(ctx, deps, { principal, request_id: request.id, body }, left.signal)
+      const { compacted, unread } = await compact(ctx, deps, { principal, request_id: request.id, body }, left.signal)
+      nameDropped(reply, { items: [...new Set([...skippedTypes(body.input), ...unread])] })
+      return compacted
     },
   })
 }

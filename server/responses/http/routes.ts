@@ -1,4 +1,5 @@
 import type { FastifyReply } from 'fastify'
+import { TEXT_REPAIR } from '../../chat/schema.ts'
 import type { Context } from '../../context.ts'
 import { type Endpoint, endpoint } from '../../identity/caller/endpoint.ts'
 import { abortOnLeaving } from '../../platform/http/abort-on-disconnect.ts'
@@ -12,6 +13,7 @@ import { ResponseStreamEvent } from '../schema/events.ts'
 import { CreateResponse, ResponseObject } from '../schema/response.ts'
 import { enqueueResponse } from '../stored/save.ts'
 import { contextEndpoints } from './context.ts'
+import { nameDropped } from './dropped.ts'
 import { storedEndpoints } from './stored.ts'
 import { type StreamOptions, streamBackground, streamRun } from './stream.ts'
 
@@ -32,8 +34,9 @@ function createResponse(deps: ResponseDeps, streams: StreamOptions): Endpoint {
     body_check: 'handler',
     response: ResponseObject,
     events: ResponseStreamEvent,
-    headers: { 'x-dropped-tools': 'sometimes' },
-    error_headers: ['x-dropped-tools'],
+    text_repair: TEXT_REPAIR,
+    headers: { 'x-dropped-tools': 'sometimes', 'x-dropped-items': 'sometimes' },
+    error_headers: ['x-dropped-tools', 'x-dropped-items'],
     errors: [
       'insufficient_credits',
       'model_not_found',
@@ -49,7 +52,7 @@ function createResponse(deps: ResponseDeps, streams: StreamOptions): Endpoint {
       const call: ResponseCall = { principal, request_id: request.id, body, plain: !body.stream }
       if (body.background) return acceptBackground(ctx, { ...deps, ...streams }, call, { reply, left })
       const run = await startRun(ctx, deps, call, left.signal)
-      setDroppedTools(reply, run.dropped_tools)
+      nameDropped(reply, { tools: run.dropped_tools, items: run.dropped_items })
       return body.stream ? streamRun(run, { reply, left, timing: streams.timing }) : plainAnswer(run)
     },
   })
@@ -65,7 +68,7 @@ async function acceptBackground(
   const prepared = await prepareCall(ctx, deps, call, left.signal)
   const response = newResponse(ctx, call.body, prepared)
   await enqueueResponse(ctx, call, { response, input: prepared.input })
-  setDroppedTools(reply, prepared.tools.dropped)
+  nameDropped(reply, { tools: prepared.tools.dropped, items: prepared.dropped_items })
   if (!call.body.stream) return response
   return streamBackground(ctx, { reply, timing, stopping }, call.principal, { response, after: -1 })
 }
@@ -76,8 +79,4 @@ async function plainAnswer(run: ResponseRun): Promise<ResponseObject> {
   const failure = run.failure()
   if (failure) throw failure
   return run.response
-}
-
-function setDroppedTools(reply: FastifyReply, types: readonly string[]): void {
-  if (types.length > 0) reply.header('x-dropped-tools', types.join(', '))
 }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { ApiError } from '../../platform/errors.ts'
 import { checkBody } from './check/body.ts'
-import { normalizeInput } from './normalize-input.ts'
+import { normalizeInput, skippedTypes } from './normalize-input.ts'
 
 const normal = (input: unknown) => normalizeInput(checkBody({ model: 'm', input }).input)
 const items = (input: unknown) => normal(input).map(({ item }) => item)
@@ -84,16 +84,42 @@ test('an id alone is a reference, with or without a type', () => {
   ])
 })
 
-test('items that are not sent to the model are skipped, and the others keep their paths', () => {
-  const skipped = ['web_search_call', 'file_search_call', 'mcp_list_tools'].map((type) => ({
-    type,
-    id: 'x',
-    status: 7,
-  }))
+test('items of types that are not known are skipped with the outputs of their calls, and the others keep their paths', () => {
+  const call = { type: 'function_call', call_id: 'c', name: 'f', arguments: '{}' }
+  const output = (call_id: string) => ({ type: 'function_call_output', call_id, output: 'o' })
+  const input = [
+    ...['web_search_call', 'agent_message', 'additional_tools'].map((type) => ({ type, id: 'x', status: 7 })),
+    { type: 'local_shell_call', id: 'lsh_1', call_id: 'l', action: { type: 'exec' } },
+    { type: 'mcp_call', id: 'm' },
+    output('l'),
+    output('m'),
+    { type: 'local_shell_call', call_id: 'c' },
+    call,
+    output('c'),
+    { role: 'user', content: 'Hi' },
+  ]
+  const checked = checkBody({ model: 'm', input }).input
   assert.deepEqual(
-    normal([...skipped, { role: 'user', content: 'Hi' }]).map(({ path }) => path),
-    ['input[3]'],
+    normalizeInput(checked).map(({ path }) => path),
+    ['input[8]', 'input[9]', 'input[10]'],
   )
+  assert.deepEqual(skippedTypes(checked), [
+    ...['web_search_call', 'agent_message', 'additional_tools', 'local_shell_call', 'mcp_call'],
+    'function_call_output',
+  ])
+})
+
+test('ids may have 1,024 characters, an empty one is none, and call ids have up to 256', () => {
+  const [long, call_id] = ['i'.repeat(1024), 'c'.repeat(256)]
+  const [call, output, message] = items([
+    { type: 'function_call', id: long, call_id, name: 'f', arguments: '{}' },
+    { type: 'function_call_output', id: '', call_id, output: null },
+    { role: 'assistant', content: null },
+  ])
+  assert.deepEqual([call!.id, call!.type === 'function_call' && call!.call_id], [long, call_id])
+  assert.match(output!.id, /^fco_/)
+  assert.deepEqual(output!.type === 'function_call_output' && output!.output, '')
+  assert.deepEqual(message!.type === 'message' && message!.content, [])
 })
 
 test('images and files in messages and outputs keep their sources', () => {
@@ -157,7 +183,6 @@ const REFUSED: Array<[input: unknown, code: string, param: string, message: RegE
   [[{ role: 'assistant', content: [{ type: 'input_image' }] }], 'invalid_value', 'input[0].content[0].type', /./],
   [[{ type: 'function_call', call_id: 'c', arguments: '{}' }], 'missing_required_parameter', 'input[0].name', /./],
   [[{ type: 'function_call_output', output: 'x' }], 'missing_required_parameter', 'input[0].call_id', /./],
-  [[{ type: 'function_call_output', call_id: 'c' }], 'missing_required_parameter', 'input[0].output', /./],
   [[{ type: 'custom_tool_call', call_id: 'c', name: 'f' }], 'missing_required_parameter', 'input[0].input', /./],
   [[{ type: 'compaction' }], 'missing_required_parameter', 'input[0].encrypted_content', /./],
   [[{ type: 'item_reference' }], 'missing_required_parameter', 'input[0].id', /./],

@@ -8,12 +8,13 @@ import type {
   ItemStatus,
   MessageItem,
   SentMessage,
+  SkippedItem,
 } from '../schema/items.ts'
 import type { InputFile, InputImage, MessagePart, ToolOutputPart } from '../schema/parts.ts'
 import type { CreateResponse } from '../schema/response.ts'
 
 type SentInput = NonNullable<CreateResponse['input']>
-type SentPart = Exclude<SentMessage['content'], string>[number]
+type SentPart = Exclude<NonNullable<SentMessage['content']>, string>[number]
 type SentImage = Extract<SentPart, { type: 'input_image' }>
 type SentFile = Extract<SentPart, { type: 'input_file' }>
 
@@ -34,9 +35,16 @@ export function normalizeInput(input: SentInput | undefined): InputEntry[] {
   return entries
 }
 
-/** Checking replaces items that are not sent to the model by null, so that the paths of the others stay right. */
-function isSkipped(item: InputItem | null): item is null {
-  return item === null
+/** The types of the items that are not sent to the model, each once. */
+export function skippedTypes(input: SentInput | undefined): string[] {
+  if (input === undefined || typeof input === 'string') return []
+  const items: readonly (InputItem | SkippedItem)[] = input
+  return [...new Set(items.flatMap((item) => (isSkipped(item) ? [item.of] : [])))]
+}
+
+/** Checking leaves something in the place of items that are not sent to the model, so that the paths of the others stay right. */
+function isSkipped(item: InputItem | SkippedItem): item is SkippedItem {
+  return item.type === 'skipped'
 }
 
 function normalItem(item: InputItem, path: string): Item | ItemReference {
@@ -59,7 +67,7 @@ function normalItem(item: InputItem, path: string): Item | ItemReference {
     case 'reasoning': {
       const { id, status, summary = [], content, encrypted_content } = item
       return {
-        id: id ?? newItemId('rs'),
+        id: id || newItemId('rs'),
         type: 'reasoning',
         ...(status && { status }),
         summary: summary.map(({ text }) => ({ type: 'summary_text', text })),
@@ -68,14 +76,14 @@ function normalItem(item: InputItem, path: string): Item | ItemReference {
       }
     }
     case 'compaction':
-      return { id: item.id ?? newItemId('cmp'), type: 'compaction', encrypted_content: item.encrypted_content }
+      return { id: item.id || newItemId('cmp'), type: 'compaction', encrypted_content: item.encrypted_content }
     default:
       return { type: 'item_reference', id: item.id }
   }
 }
 
 function headOf(item: { id?: string; status?: ItemStatus }, kind: 'msg' | 'fc' | 'fco' | 'ctc' | 'ctco') {
-  return { id: item.id ?? newItemId(kind), status: item.status ?? ('completed' as const) }
+  return { id: item.id || newItemId(kind), status: item.status ?? ('completed' as const) }
 }
 
 type CallOptionals = { namespace?: string; extra_content?: Record<string, unknown> }
@@ -85,7 +93,7 @@ function optionalsOf({ namespace, extra_content }: CallOptionals): CallOptionals
 }
 
 function messageItem(message: SentMessage, path: string): MessageItem {
-  const { role, content, phase } = message
+  const { role, content = [], phase } = message
   const parts: SentPart[] = typeof content === 'string' ? [{ type: 'input_text', text: content }] : [...content]
   return {
     ...headOf(message, 'msg'),
@@ -114,7 +122,7 @@ function messagePart(part: SentPart, path: string, role: SentMessage['role']): M
 
 type SentOutput = Extract<InputItem, { type: 'function_call_output' }>['output']
 
-function outputOf(output: SentOutput, path: string): string | ToolOutputPart[] {
+function outputOf(output: SentOutput = '', path: string): string | ToolOutputPart[] {
   if (typeof output === 'string') return output
   return output.map((part, i) => {
     if (part.type === 'input_image' || part.type === 'input_file') return mediaPart(part, `${path}[${i}]`)
@@ -125,8 +133,10 @@ function outputOf(output: SentOutput, path: string): string | ToolOutputPart[] {
 function mediaPart(part: SentImage | SentFile, path: string): InputImage | InputFile {
   if (part.type === 'input_image') {
     requireOne(part, ['image_url', 'file_id'], path)
-    const { image_url, file_id, detail = 'auto' } = part
-    return { type: 'input_image', ...(image_url !== undefined ? { image_url } : { file_id }), detail }
+    const { image_url, file_id } = part
+    const inner = typeof image_url === 'object' ? image_url : { url: image_url, detail: undefined }
+    const detail = part.detail ?? inner.detail ?? 'auto'
+    return { type: 'input_image', ...(inner.url !== undefined ? { image_url: inner.url } : { file_id }), detail }
   }
   requireOne(part, ['file_id', 'file_url', 'file_data'], path)
   const { file_id, file_url, file_data, filename } = part
@@ -139,7 +149,7 @@ function mediaPart(part: SentImage | SentFile, path: string): InputImage | Input
   }
 }
 
-function requireOne<N extends string>(part: { [name in N]?: string }, names: readonly N[], path: string): void {
+function requireOne<N extends string>(part: { [name in N]?: unknown }, names: readonly N[], path: string): void {
   const given = names.filter((name) => part[name] !== undefined)
   if (given.length === 1) return
   if (given.length === 0) {

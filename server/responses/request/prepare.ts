@@ -11,6 +11,7 @@ import type { Item } from '../schema/items.ts'
 import type { CreateResponse, ResponseObject, TextFormat } from '../schema/response.ts'
 import { checkForModel } from './check/body.ts'
 import { effortOf } from './engine-request.ts'
+import { skippedTypes } from './normalize-input.ts'
 import { type ForwardedTools, forwardTools } from './tools.ts'
 
 /** A call that has passed every check: only the model itself can still refuse it. */
@@ -20,6 +21,8 @@ export type PreparedCall = {
   /** What the engine is asked; null for a call that asks for no answer. */
   turn: AssembledRequest['turn'] | null
   tools: ForwardedTools
+  /** Types of items that the model is not sent: of other services, or not to be decrypted. */
+  dropped_items: readonly string[]
   history: readonly Item[]
   input: readonly Item[]
 }
@@ -43,12 +46,13 @@ export async function prepareCall(
   // Before files are fetched and rendered for the caller.
   const admitted = meter.admit(org_id)
   if (admitted) await admitted
-  const prepared = { model, engine: served.engine, history, input }
+  const skipped = skippedTypes(body.input)
+  const prepared = { model, engine: served.engine, dropped_items: skipped, history, input }
   if (call.generate === false) return { ...prepared, turn: null, tools: forwardTools(body) }
   const asked = { org_id, model, served, body, context, lengths }
-  const { turn, tools } = await assembleRequest(ctx, asked, left)
+  const { turn, tools, unread } = await assembleRequest(ctx, asked, left)
   turn.request.stream = !call.plain
-  return { ...prepared, turn, tools }
+  return { ...prepared, turn, tools, dropped_items: [...new Set([...skipped, ...unread])] }
 }
 
 /**

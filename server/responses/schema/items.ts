@@ -17,14 +17,16 @@ import {
 } from './parts.ts'
 
 /** Items of the Responses API: as clients send them, and normalized as they are stored, counted and returned. */
-const Id = Type.String({ minLength: 1, maxLength: 256 })
+const Id = Type.String({ minLength: 1, maxLength: 1024 })
+/** An empty one is none. */
+const SentId = Type.String({ maxLength: 1024 })
 const Name = Type.String({ minLength: 1, maxLength: 256 })
 const Namespace = Type.String({ minLength: 1, maxLength: 256 })
 const Status = Type.Enum(['in_progress', 'completed', 'incomplete'])
 export type ItemStatus = Static<typeof Status>
 const Phase = Type.Enum(['commentary', 'final_answer'])
 
-const sent = { id: Type.Optional(Id), status: Type.Optional(Status) }
+const sent = { id: Type.Optional(SentId), status: Type.Optional(Status) }
 const SentTexts = [SentInputText, SentText, SentOutputText] as const
 const PARTS = { maxItems: LENGTHS_MAX.parts }
 /** Of every message but the assistant's, and of the output of a call. */
@@ -37,15 +39,15 @@ export const SENT_MESSAGES = {
   assistant: Type.Object({
     ...message,
     role: Type.Literal('assistant'),
-    content: Type.Union([Type.String(), Type.Array(Type.Union([...SentTexts, SentRefusal]), PARTS)]),
+    content: Type.Optional(Type.Union([Type.String(), Type.Array(Type.Union([...SentTexts, SentRefusal]), PARTS)])),
   }),
   developer: Type.Object({ ...message, role: Type.Literal('developer'), content: InputContent }),
   system: Type.Object({ ...message, role: Type.Literal('system'), content: InputContent }),
 }
 
-const call_id = Type.String({ minLength: 1, maxLength: 64 })
+const call_id = Type.String({ minLength: 1, maxLength: 256 })
 const sentCall = { ...sent, call_id, name: Name, extra_content: Type.Optional(ExtraContent) }
-const sentOutput = { ...sent, call_id, output: InputContent }
+const sentOutput = { ...sent, call_id, output: Type.Optional(InputContent) }
 
 /** All other items by type. */
 export const SENT_ITEMS = {
@@ -72,14 +74,14 @@ export const SENT_ITEMS = {
   }),
   compaction: Type.Object({
     type: Type.Literal('compaction'),
-    id: Type.Optional(Id),
+    id: Type.Optional(SentId),
     encrypted_content: Type.String({ minLength: 1 }),
   }),
   item_reference: Type.Object({ type: Type.Optional(Type.Literal('item_reference')), id: Id }),
 }
 
-/** Items of other services that are not sent to the model; clients send them back with the rest of an answer. */
-export const SKIPPED_TYPES = ['web_search_call', 'file_search_call', 'mcp_list_tools'] as const
+/** An item that is not sent to the model: of a type of another service, or the output of such a call. `of`: its type. */
+export type SkippedItem = { type: 'skipped'; of: string }
 
 type StaticOf<S extends Record<string, Type.TSchema>> = { [N in keyof S]: Static<S[N]> }[keyof S]
 export type SentMessage = StaticOf<typeof SENT_MESSAGES>

@@ -20,7 +20,7 @@ export const SentOutputText = Type.Object({
 export const SentRefusal = Type.Object({ type: Type.Literal('refusal'), refusal: Type.String() })
 export const SentImage = Type.Object({
   type: Type.Literal('input_image'),
-  image_url: Type.Optional(Reference),
+  image_url: Type.Optional(Type.Union([Reference, Type.Object({ url: Reference, detail: Type.Optional(Detail) })])),
   file_id: Type.Optional(FileId),
   detail: Type.Optional(Detail),
 })

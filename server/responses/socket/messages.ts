@@ -1,4 +1,5 @@
 import Type from 'typebox'
+import { TEXT_REPAIR } from '../../chat/schema.ts'
 import { ApiError, errorBody } from '../../platform/errors.ts'
 import { parseJson } from '../../platform/json/parse.ts'
 import { isRecord } from '../../platform/json/record.ts'
@@ -49,7 +50,7 @@ const UNPARSABLE = new ApiError('invalid_json', 'We could not parse the message.
 
 async function parseMessage(text: Buffer): Promise<unknown> {
   try {
-    return await parseJson(text)
+    return await parseJson(text, TEXT_REPAIR)
   } catch (error) {
     throw error instanceof ApiError && error.code === 'invalid_json' ? UNPARSABLE : error
   }

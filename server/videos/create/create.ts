@@ -1,6 +1,7 @@
 import type { AuditGate } from '../../billing/audit-state.ts'
 import { quoteVideo } from '../../billing/pricing.ts'
 import { entitledVideoModel, planOf } from '../../catalog/entitlements.ts'
+import type { VideoModelConfig } from '../../config/config.ts'
 import type { Context } from '../../context.ts'
 import type { Principal } from '../../identity/caller/principal.ts'
 import { ApiError } from '../../platform/errors.ts'
@@ -16,18 +17,31 @@ import { CreateVideo, type VideoView, videoView } from '../schema.ts'
 import type { NewVideoJob } from '../store.ts'
 import { needsTranslation } from '../translation/translate.ts'
 import { admitJob } from './admit.ts'
+import { type Frame, withFrameFile } from './frame.ts'
 import { bodyDigests, type Remembered, type Reservation, releaseKey, reserveKey } from './idempotency.ts'
-import { withReplacement } from './openai-fields.ts'
+import { fromOpenAi, inOpenAiWords, isOpenAiShape, withReplacement } from './openai-fields.ts'
 import { requireCapable, requireConsistentReferences, resolveReferences } from './references.ts'
 
-export type Submission = { request_id: string; idempotency_key: string | undefined; body: unknown }
+/** `frame`: the picture that `input_reference` of the body stands for. */
+export type Submission = {
+  request_id: string
+  idempotency_key: string | undefined
+  body: unknown
+  frame: Frame | null
+}
 
 const checkShape = shape(CreateVideo)
 
-/** Throws ApiError 400; a field that only the OpenAI API has is refused with the name of its replacement. */
-function checkBody(body: unknown): CreateVideo {
+/** Stands for the file of a picture that is not a file yet. */
+const NO_FILE_YET = 'file-of-this-form'
+
+/**
+ * Reads a body of OpenAI's shape as ours. Throws ApiError 400; in a body of ours a field that only the OpenAI API has is refused with the name
+ * of its replacement.
+ */
+function checkBody(body: unknown, frame: Frame | null, file_id = NO_FILE_YET): CreateVideo {
   try {
-    return checkShape(body)
+    return checkShape(isOpenAiShape(body) ? fromOpenAi(body, frame && file_id) : body)
   } catch (error) {
     throw withReplacement(error, body)
   }
@@ -43,13 +57,13 @@ export async function submitVideo(
   principal: Principal,
   submission: Submission,
 ): Promise<{ video: VideoView; replayed: boolean }> {
-  const { idempotency_key: key, body } = submission
+  const { idempotency_key: key, body, frame } = submission
   if (key === undefined)
     return { video: await createJob(ctx, audit, principal, { ...submission, reservation: null }), replayed: false }
 
   const body_digests = await bodyDigests(ctx.secrets, body)
   const reserved = await reserveKey(ctx.db, { org_id: principal.org_id, key, body_digests }, ctx.clock.now())
-  if ('remembered' in reserved) return { video: firstView(checkBody(body), reserved.remembered), replayed: true }
+  if ('remembered' in reserved) return { video: firstView(checkBody(body, frame), reserved.remembered), replayed: true }
   failpoint('key_reserved')
   try {
     const { reservation } = reserved
@@ -65,16 +79,36 @@ async function createJob(
   ctx: Context,
   audit: AuditGate,
   principal: Principal,
-  { request_id, body: unchecked, reservation }: Submission & { reservation: Reservation | null },
+  submission: Submission & { reservation: Reservation | null },
 ): Promise<VideoView> {
+  await requireAcceptance(ctx, principal) // 403 agreement_required
+  const { frame } = submission
+  try {
+    const body = checkBody(submission.body, frame) // 400
+    requireConsistentReferences(body) // 400
+    const model = entitledVideoModel(ctx.config, principal.plan, body.model) // 404 model_not_found
+    requireCapable(body, ctx.engines.video.get(model.id)!) // 400
+    requireFittingPrompt(body, model.prompt_max) // 400
+    if (!frame) return await acceptJob(ctx, audit, principal, { ...submission, checked: body, model })
+    return await withFrameFile(ctx, principal, frame, (file_id) => {
+      const checked = checkBody(submission.body, frame, file_id)
+      return acceptJob(ctx, audit, principal, { ...submission, checked, model })
+    })
+  } catch (error) {
+    throw isOpenAiShape(submission.body) ? inOpenAiWords(error) : error
+  }
+}
+
+/** The checks that need files and balance, then the job. */
+async function acceptJob(
+  ctx: Context,
+  audit: AuditGate,
+  principal: Principal,
+  submission: Submission & { reservation: Reservation | null; checked: CreateVideo; model: VideoModelConfig },
+): Promise<VideoView> {
+  const { request_id, reservation, checked: body, model } = submission
   const { org_id, user_id, key_id } = principal
   const now = ctx.clock.now()
-  await requireAcceptance(ctx, principal) // 403 agreement_required
-  const body = checkBody(unchecked) // 400
-  requireConsistentReferences(body) // 400
-  const model = entitledVideoModel(ctx.config, principal.plan, body.model) // 404 model_not_found
-  requireCapable(body, ctx.engines.video.get(model.id)!) // 400
-  requireFittingPrompt(body, model.prompt_max) // 400
   const inputs = await resolveReferences(ctx.db, org_id, body, now) // 400
   await requireJudgeable(ctx, org_id, { body, inputs }) // 400
 

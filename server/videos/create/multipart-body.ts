@@ -1,11 +1,13 @@
-import type { Multipart } from '@fastify/multipart'
+import type { Multipart, MultipartFile } from '@fastify/multipart'
 import type { FastifyRequest } from 'fastify'
+import type { Blobs } from '../../platform/blobs/blobs.ts'
 import { ApiError } from '../../platform/errors.ts'
-import { requireBoundary } from '../../platform/http/boundary.ts'
+import { requireReadableForm } from '../../platform/http/boundary.ts'
 import { parseJson } from '../../platform/json/parse.ts'
 import { isRecord } from '../../platform/json/record.ts'
 import { requireSafeJson } from '../../platform/schema/validate.ts'
-import { fileRefused } from './openai-fields.ts'
+import { FRAME_BYTES_MAX, type Frame, stageFrame } from './frame.ts'
+import { fileRefused, isOpenAiShape } from './openai-fields.ts'
 
 /** More fields than the longest valid request has: 4 texts, 2 frames of 2 fields, 13 references. */
 const FIELDS_MAX = 64
@@ -13,35 +15,42 @@ const FIELDS_MAX = 64
 const FIELD_BYTES_MAX = 1024 * 1024
 
 /** Members that may be one JSON part each: generated clients send objects, and arrays of them, this way. */
-const JSON_FIELDS: ReadonlySet<string> = new Set(['image_reference', 'references'])
+const JSON_FIELDS: ReadonlySet<string> = new Set(['image_reference', 'references', 'input_reference'])
 
 const SEGMENT = /^([A-Za-z_][\w-]*)((?:\[[\w-]*\])*)$/
 
 /**
  * Reads the multipart form of a create body into what the JSON form would have been. Texts become strings, `seconds` an integer when it
- * is one; `image_reference[][role]` and numeric indices build arrays; a JSON part is taken as it is. Source: contract 5.2.
- * Throws ApiError 400 for file parts: media goes through `/v1/files`, and for a form without a boundary.
+ * is one; `image_reference[][role]` and numeric indices build arrays; a JSON part is taken as it is. In a form of OpenAI's shape the file
+ * `input_reference` is the first frame, which the caller discards; in the body its digest stands for it. Source: contract 5.2.
+ * Throws ApiError 400 for other file parts: media goes through `/v1/files`, and for a form without a boundary.
  */
-export async function readMultipartBody(request: FastifyRequest): Promise<Record<string, unknown>> {
-  requireBoundary(request)
-  const form: Form = { body: Object.create(null), json_bytes: 0 }
-  const bytes = { fieldSize: FIELD_BYTES_MAX, fileSize: FIELD_BYTES_MAX, fieldNameSize: 200 }
+export async function readMultipartBody(
+  blobs: Blobs,
+  request: FastifyRequest,
+): Promise<{ body: Record<string, unknown>; frame: Frame | null }> {
+  requireReadableForm(request)
+  const form: Form = { body: Object.create(null), json_bytes: 0, frame: null }
+  const bytes = { fieldSize: FIELD_BYTES_MAX, fileSize: FRAME_BYTES_MAX + 1, fieldNameSize: 200 }
   const limits = { fields: FIELDS_MAX, parts: FIELDS_MAX, files: FIELDS_MAX, ...bytes }
   const options = { limits, isPartAFile, throwFileSizeLimit: false }
   try {
-    for await (const part of request.parts(options)) await putPart(form, part)
+    for await (const part of request.parts(options)) await putPart(blobs, form, part)
+    requireSafeJson(form.body)
+    const { body, frame } = form
+    if (frame && !isOpenAiShape(body)) throw fileRefused('input_reference')
+    return { body, frame }
   } catch (error) {
+    if (form.frame) await blobs.discard(form.frame.staged)
     if (error instanceof ApiError) throw error
     throw new ApiError('invalid_request_error', 'We could not parse the multipart body of your request.', {
       cause: error,
     })
   }
-  requireSafeJson(form.body)
-  return form.body
 }
 
 /** What has been read of a form. */
-type Form = { body: Record<string, unknown>; json_bytes: number }
+type Form = { body: Record<string, unknown>; json_bytes: number; frame: Frame | null }
 
 /** JSON parts are read as files, so that depth is checked before they are parsed; `FormData` gives each of them a filename. */
 function isPartAFile(_name: string | undefined, type: string | undefined, filename: string | undefined): boolean {
@@ -52,7 +61,7 @@ function isJsonType(type: string | undefined): boolean {
   return type !== undefined && /^application\/json\s*(;|$)/i.test(type)
 }
 
-async function putPart(form: Form, part: Multipart): Promise<void> {
+async function putPart(blobs: Blobs, form: Form, part: Multipart): Promise<void> {
   const { body } = form
   const { fieldname: name } = part
   if (part.type === 'field') {
@@ -63,14 +72,18 @@ async function putPart(form: Form, part: Multipart): Promise<void> {
     else putField(body, name, text)
     return
   }
+  if (name === 'input_reference' && !isJsonType(part.mimetype)) {
+    if (Object.hasOwn(body, name)) throw sentTwice(name)
+    form.frame = await stageFrame(blobs, part)
+    body[name] = { sha256: form.frame.staged.sha256 }
+    return
+  }
   const named = JSON_FIELDS.has(name)
   if (!isJsonType(part.mimetype) || (part.filename !== undefined && !named)) {
     part.file.resume()
     throw fileRefused(name)
   }
-  const bytes = await part.toBuffer()
-  if (part.file.truncated) throw fieldTooLarge()
-  const value = await readJson(form, name, bytes)
+  const value = await readJson(form, name, await readAtMost(part.file, FIELD_BYTES_MAX))
   if (named) putJson(body, name, value)
   else putField(body, name, typeof value === 'string' ? value : JSON.stringify(value))
 }
@@ -84,6 +97,17 @@ async function readJson(form: Form, name: string, bytes: Buffer): Promise<unknow
     if (!(error instanceof ApiError) || error.code !== 'invalid_json') throw error
     throw new ApiError('invalid_json', `'${name}' is not valid JSON.`, { param: name })
   }
+}
+
+async function readAtMost(file: MultipartFile['file'], bytes_max: number): Promise<Buffer> {
+  const chunks: Buffer[] = []
+  let size = 0
+  for await (const chunk of file) {
+    size += chunk.length
+    if (size > bytes_max) throw fieldTooLarge()
+    chunks.push(chunk)
+  }
+  return Buffer.concat(chunks, size)
 }
 
 /** The complete member, or the next element of an array. */

@@ -1,5 +1,50 @@
 import { ASPECT_RATIOS } from '../../engines/video/contract.ts'
 import { ApiError } from '../../platform/errors.ts'
+import { isRecord } from '../../platform/json/record.ts'
+import { supportedValues } from '../../platform/schema/explain.ts'
+
+/** Sizes of OpenAI's videos API. Source: https://platform.openai.com/docs/api-reference/videos/create */
+const RATIOS: Readonly<Record<string, (typeof ASPECT_RATIOS)[number]>> = {
+  '720x1280': '9:16',
+  '1280x720': '16:9',
+  '1024x1792': '9:16',
+  '1792x1024': '16:9',
+}
+/** What that API takes when a body does not say. */
+const DEFAULT_SIZE = '720x1280'
+const DEFAULT_SECONDS = 4
+
+/** Whether a body has the shape of OpenAI's videos API: a size or a first frame, and no aspect ratio. */
+export function isOpenAiShape(body: unknown): body is Record<string, unknown> {
+  return isRecord(body) && body.aspect_ratio == null && (body.size != null || body.input_reference != null)
+}
+
+/**
+ * A body of OpenAI's shape as ours, its shape not yet checked: the size becomes a ratio, `input_reference` the first frame, and seconds may be
+ * text. `frame_id` is the file of a picture that came in the form. Throws ApiError 400. Source: contract 5.1.
+ */
+export function fromOpenAi(body: Record<string, unknown>, frame_id: string | null): Record<string, unknown> {
+  const { size, input_reference, seconds, aspect_ratio: _, ...rest } = body
+  const first = input_reference == null ? null : (frame_id ?? fileIdOf(input_reference))
+  if (first !== null && (rest.image_reference != null || rest.references != null)) {
+    const text = "Send either 'input_reference' or one of 'image_reference' and 'references', not both."
+    throw new ApiError('invalid_value', text, { param: 'input_reference' })
+  }
+  return {
+    ...rest,
+    seconds: seconds == null ? DEFAULT_SECONDS : isDigits(seconds) ? Number(seconds) : seconds,
+    aspect_ratio: ratioOf(size ?? DEFAULT_SIZE),
+    ...(first !== null && { image_reference: [{ file_id: first, role: 'first_frame' }] }),
+  }
+}
+
+/** The error for a body of OpenAI's shape, with the names of its own members. */
+export function inOpenAiWords(error: unknown): unknown {
+  if (!(error instanceof ApiError)) return error
+  const { code, message, param } = error
+  const own = param === 'aspect_ratio' ? 'size' : param?.replace(/^image_reference(\[0\])?/, 'input_reference')
+  return own === undefined || own === param ? error : new ApiError(code, message, { param: own })
+}
 
 /**
  * The refusal of a create body as somebody who calls through an OpenAI client needs it: it names what takes the place of `size` and
@@ -8,17 +53,14 @@ import { ApiError } from '../../platform/errors.ts'
 export function withReplacement(error: unknown, body: unknown): unknown {
   if (!(error instanceof ApiError) || typeof body !== 'object' || body === null) return error
   const { size, input_reference, seconds } = body as Record<string, unknown>
-  const missing = error.code === 'missing_required_parameter' ? error.param : null
   const unknown = error.code === 'unknown_parameter' ? error.param : null
-  // Without `size` the missing ratio would be named, which does not help a client that sent a size.
-  if (size !== undefined && (unknown === 'size' || missing === 'aspect_ratio')) {
+  if (size !== undefined && unknown === 'size')
     return refuseField('size', `Send aspect_ratio instead${ratioFor(size)}.`)
-  }
   if (input_reference !== undefined && unknown === 'input_reference') {
     return refuseField('input_reference', `Send image_reference instead: ${UPLOAD_FIRST}`)
   }
   if (typeof seconds === 'string' && error.code === 'invalid_type' && error.param === 'seconds') {
-    const remedy = /^\d{1,2}$/.test(seconds)
+    const remedy = isDigits(seconds)
       ? `Send a number without quotation marks: ${Number(seconds)}.`
       : 'Send a whole number from 4 to 15.'
     return new ApiError('invalid_type', `${error.message} ${remedy}`, { param: 'seconds' })
@@ -40,6 +82,28 @@ const UPLOAD_FIRST =
 
 function refuseField(name: string, remedy: string): ApiError {
   return new ApiError('unknown_parameter', `Unknown parameter: '${name}'. ${remedy}`, { param: name })
+}
+
+function isDigits(value: unknown): value is string {
+  return typeof value === 'string' && /^\d{1,2}$/.test(value)
+}
+
+function fileIdOf(input_reference: unknown): string {
+  if (isRecord(input_reference)) {
+    const { file_id, ...rest } = input_reference
+    if (typeof file_id === 'string' && Object.values(rest).every((member) => member == null)) return file_id
+  }
+  const text =
+    'Invalid \'input_reference\': send the picture as a file of a multipart form, or {"file_id": "file-…"} of an upload with purpose vision. URLs are not taken.'
+  throw new ApiError('invalid_value', text, { param: 'input_reference' })
+}
+
+function ratioOf(size: unknown): string {
+  const ratio = typeof size === 'string' && Object.hasOwn(RATIOS, size) ? RATIOS[size] : undefined
+  if (ratio) return ratio
+  const got = typeof size === 'string' ? `'${size.slice(0, 64)}'` : JSON.stringify(size).slice(0, 64)
+  const text = `Invalid value: ${got}. ${supportedValues(Object.keys(RATIOS))} Or send aspect_ratio in place of size${ratioFor(size)}.`
+  throw new ApiError('invalid_value', text, { param: 'size' })
 }
 
 /** The named ratio nearest to `1280x720`, by how many times wider one is than the other. */

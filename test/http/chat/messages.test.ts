@@ -71,6 +71,31 @@ const TAKEN: ReadonlyArray<[title: string, messages: object[], upstream: object[
     [USER, asks('c1'), toolMessage('c1')],
   ],
   [
+    'content that is null, absent or empty beside no calls',
+    [USER, { role: 'assistant', content: null }, USER, { role: 'assistant', content: [], tool_calls: [] }, USER],
+    [USER, { role: 'assistant', content: '' }, USER, { role: 'assistant', content: '' }, USER],
+  ],
+  [
+    'answers of tools that are empty',
+    [
+      USER,
+      asks('c1', 'c2', 'c3'),
+      toolMessage('c1', null),
+      toolMessage('c2', []),
+      { role: 'tool', tool_call_id: 'c3' },
+    ],
+    [USER, asks('c1', 'c2', 'c3'), toolMessage('c1', ''), toolMessage('c2', ''), toolMessage('c3', '')],
+  ],
+  [
+    'a call without its type or arguments',
+    [USER, { role: 'assistant', tool_calls: [{ id: 'c1', function: { name: 'look' } }] }, toolMessage('c1')],
+    [
+      USER,
+      { ...asks(), tool_calls: [{ ...call('c1'), function: { name: 'look', arguments: '{}' } }] },
+      toolMessage('c1'),
+    ],
+  ],
+  [
     'a refusal',
     [USER, { role: 'assistant', content: null, refusal: 'No.' }],
     [USER, { role: 'assistant', content: 'No.', refusal: 'No.' }],
@@ -189,7 +214,8 @@ const REFUSED: Record<string, Refusal[]> = {
     const path = `messages[0].content[0].${type}`
     return [
       [[user({ type })], missing(path)],
-      [[user({ type, [type]: 'https://example.com/a' })], wrong(path, 'an object', 'a string')],
+      [[user({ type, [type]: '' })], short(path, 'string')],
+      [[user({ type, [type]: 7 })], wrong(path, 'an object or a string', 'an integer')],
       [[user({ type, [type]: {} })], missing(`${path}.url`)],
       [[user({ type, [type]: { url: 7 } })], wrong(`${path}.url`, 'a string', 'an integer')],
       [[user({ type, [type]: { url: '' } })], short(`${path}.url`, 'string')],
@@ -232,20 +258,10 @@ const REFUSED: Record<string, Refusal[]> = {
       ],
     ],
   ],
-  'media where only text may stand': ['system', 'developer', 'tool'].map((role): Refusal => {
+  'media where only text may stand': ['system', 'developer'].map((role): Refusal => {
     const content = [{ type: 'image_url', image_url: { url: 'https://example.com/a' } }]
-    const before = role === 'tool' ? [USER, asks('c1')] : []
-    const param = `messages[${before.length}].content[0].type`
-    return [
-      [...before, { role, tool_call_id: 'c1', content }],
-      value(param, 'image_url', "Supported value is: 'text'."),
-    ]
+    return [[{ role, content }], value('messages[0].content[0].type', 'image_url', "Supported value is: 'text'.")]
   }),
-  'an assistant message without content': [
-    [[USER, { role: 'assistant' }], missing('messages[1].content')],
-    [[USER, { role: 'assistant', content: null }], missing('messages[1].content')],
-    [[USER, { role: 'assistant', content: null, tool_calls: [] }], missing('messages[1].content')],
-  ],
   'tool calls of a wrong shape': [
     [[USER, { role: 'assistant', tool_calls: {} }], wrong('messages[1].tool_calls', 'an array', 'an object')],
     [
@@ -271,8 +287,7 @@ const REFUSED: Record<string, Refusal[]> = {
     [[USER, asks('c1'), USER, toolMessage('c1')], uncalled(3, 'c1')],
     [[USER, asks('c1'), toolMessage('c1'), { role: 'assistant', content: 'x' }, toolMessage('c1')], uncalled(4, 'c1')],
     [[USER, { role: 'assistant', content: 'x' }, toolMessage('c1')], uncalled(2, 'c1')],
-    [[USER, asks('c1'), toolMessage('c1', null)], wrong('messages[2].content', 'a string or an array', 'null')],
-    [[USER, asks('c1'), toolMessage('c1', [])], short('messages[2].content', 'array')],
+    [[USER, asks('c1'), toolMessage('c1', 7)], wrong('messages[2].content', 'a string or an array', 'an integer')],
   ],
 }
 

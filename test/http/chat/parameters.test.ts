@@ -69,11 +69,37 @@ test('404 with the same message for a model that does not exist and for a video 
 test('400 names an unsupported feature, unless it is null', async () => {
   for (const param of ['audio', 'functions', 'function_call', 'web_search_options']) {
     const message = `Unsupported parameter: '${param}' is not supported.`
-    for (const value of [{}, [], 'auto', false]) {
+    for (const value of [{}, ['x'], 'required', false]) {
       assertRefused(await service.chat({ [param]: value }), { code: 'unsupported_parameter', message, param })
     }
     assert.equal((await service.chat({ [param]: null })).status, 200)
   }
+})
+
+test('200 for functions that are none, as old clients say it, and for a tool without parameters, as PHP writes it', async () => {
+  for (const none of [{ functions: [] }, { function_call: 'none' }, { functions: [], function_call: 'auto' }]) {
+    const { status, asked } = await service.askedFor(none)
+    assert.deepEqual([status, 'functions' in asked, 'function_call' in asked], [200, false, false])
+  }
+  const given = [[], { type: 'object', properties: [] }, { properties: { a: { properties: [], required: [] } } }]
+  const wanted = [{}, { type: 'object', properties: {} }, { properties: { a: { properties: {}, required: [] } } }]
+  for (const [i, parameters] of given.entries()) {
+    const { asked } = await service.askedFor({ tools: [{ type: 'function', function: { name: 'look', parameters } }] })
+    assert.deepEqual(asked.tools[0].function.parameters, wanted[i])
+  }
+})
+
+test('400 for a body of the other API names its endpoint', async () => {
+  const { app, person } = service
+  const asks = { model: 'm', messages: [{ role: 'user', content: 'Hi' }] }
+  const responded = await send(app, 'POST', '/v1/responses', { key: person.key }, asks)
+  const message = "Missing required parameter: 'input'. A body with 'messages' belongs to POST /v1/chat/completions."
+  assertRefused(responded, { code: 'missing_required_parameter', message, param: 'input' })
+  assertRefused(await service.chat({ messages: undefined, input: 'Hi' }), {
+    code: 'missing_required_parameter',
+    message: "Missing required parameter: 'messages'. A body with 'input' belongs to POST /v1/responses.",
+    param: 'messages',
+  })
 })
 
 test('400 for what the model’s capabilities or limits exclude, before it is asked', async () => {
@@ -110,14 +136,14 @@ test('400 for what the model’s capabilities or limits exclude, before it is as
   assert.equal(service.upstream.requests.length, 0)
 })
 
-test('400 for text that cannot be stored, nesting over 64 levels, and numbers that JSON cannot represent', async () => {
+test('400 for a name or an id that cannot be stored, nesting over 64 levels, and numbers that JSON cannot represent', async () => {
   const { app, person } = service
   const raw = (text: string) => send(app, 'POST', '/v1/chat/completions', { key: person.key }, Buffer.from(text))
   const body = (content: string, more = '') =>
     `{"model":"m","messages":[{"role":"user","content":"${content}"}]${more}}`
   for (const text of ['a\\u0000', '\\ud83c', 'x\\udfac']) {
-    const { status, body: answer } = await raw(body(text))
-    assert.deepEqual([status, answer.error.code, answer.error.param], [400, 'invalid_value', 'messages[0].content'])
+    const { status, body: answer } = await raw(body('Hi', `,"user":"${text}"`))
+    assert.deepEqual([status, answer.error.code, answer.error.param], [400, 'invalid_value', 'user'])
   }
   const deep = await raw(body('Hi', `,"x":${'['.repeat(100)}${']'.repeat(100)}`))
   assert.deepEqual([deep.status, deep.body.error.code], [400, 'invalid_value'])
@@ -140,7 +166,7 @@ test('law: a refused request is not charged', async () => {
   const balance = async () =>
     (await send(service.app, 'GET', '/console/balance', { cookie: service.person.cookie })).body.balance
   const had = await balance()
-  for (const changes of [{ temperature: 3 }, { model: 'nothing' }, { functions: [] }]) await service.chat(changes)
+  for (const changes of [{ temperature: 3 }, { model: 'nothing' }, { functions: ['x'] }]) await service.chat(changes)
   assert.equal(await balance(), had)
   assert.deepEqual(await service.app.audit(), {})
 })

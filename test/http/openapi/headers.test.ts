@@ -161,7 +161,7 @@ test('chat and responses, plain and streamed: every header that is sent is descr
   for (const stream of [false, true]) {
     const chat = { model: 'sandbox-1', messages, stream }
     await asBoth('POST /v1/chat/completions', '/v1/chat/completions', (headers) => json(headers, chat))
-    const asked = { model: 'sandbox-1', input: 'Hi', stream, tools: TOOLS }
+    const asked = { model: 'sandbox-1', input: [...messages, { type: 'mcp_call' }], stream, tools: TOOLS }
     const { status } = await asBoth('POST /v1/responses', '/v1/responses', (headers) => json(headers, asked))
     assert.equal(status, 200)
   }
@@ -223,5 +223,5 @@ test('errors: every header that is sent is described, and every one described is
     assert.equal(answer.status, status, `${name}: ${answer.text}`)
   }
   // Set once a model was asked, so that only later errors have it.
-  assert.deepEqual(unseen('error', 'x-dropped-tools'), [])
+  assert.deepEqual(unseen('error', 'x-dropped-tools', 'x-dropped-items'), [])
 })

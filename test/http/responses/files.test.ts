@@ -50,6 +50,16 @@ test('200: an image by URL, data URL or file id, with its detail', async () => {
   assert.deepEqual(Buffer.from(await served.arrayBuffer()), png)
 })
 
+test('200: an image as other clients send it: in an object, of any declared type, or as bare or wrapped base64', async () => {
+  const base64 = Buffer.from(png).toString('base64')
+  const shown = (detail: string) => [{ type: 'image_url', image_url: { url: dataUrl('image/png', png), detail } }]
+  const urls = [`data:;base64,${base64}`, dataUrl('application/octet-stream', png), base64]
+  for (const url of [...urls, base64.replace(/.{76}/g, '$&\n')]) {
+    assert.deepEqual(await given([image({ image_url: url })]), shown('auto'))
+    assert.deepEqual(await given([image({ image_url: { url, detail: 'low' } })]), shown('low'))
+  }
+})
+
 test('200: a file of any document purpose or of `vision`; text with its file name, for every model', async () => {
   const text = [{ type: 'text', text: 'File "notes.md":\nHello' }]
   for (const purpose of ['user_data', 'assistants', 'batch', 'evals']) {

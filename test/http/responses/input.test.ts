@@ -249,7 +249,7 @@ test('200: reasoning encrypted for the organization is sent to a model that acce
   assert.equal(JSON.stringify(plain).includes('Twice'), false)
 })
 
-test('200: a compaction is a developer message; 400 when it was made for another organization', async () => {
+test('200: a compaction is a developer message; one that cannot be read is left out and named in a header', async () => {
   const { secret } = service.app.ctx
   const sealed = (org_id: string) => seal(secret, { org_id, purpose: 'compaction' }, 'We looked at x.')
   const compaction = (encrypted_content: string) => [
@@ -265,12 +265,59 @@ test('200: a compaction is a developer message; 400 when it was made for another
     'made up',
     seal(secret, { org_id: service.person.org_id, purpose: 'reasoning' }, 'x'),
   ]) {
-    const { status, body } = await respond({ input: compaction(wrong) })
-    assert.deepEqual(
-      [status, body.error.code, body.error.param],
-      [400, 'invalid_encrypted_content', 'input[1].encrypted_content'],
-    )
+    const { status, headers } = await respond({ input: compaction(wrong) })
+    assert.deepEqual([status, headers.get('x-dropped-items')], [200, 'compaction'])
+    assert.deepEqual(service.asked().messages, [user('Hi'), user('Go on')])
   }
+})
+
+test('200: items of other services are left out with their outputs, and named in a header of every kind of answer', async () => {
+  const input = [
+    user('Hi'),
+    {
+      type: 'local_shell_call',
+      id: 'lsh_1',
+      call_id: 'l1',
+      status: 'completed',
+      action: { type: 'exec', command: ['ls'] },
+    },
+    output('l1', 'a.txt'),
+    { type: 'mcp_call', id: 'mcp_1', name: 'find', arguments: '{}', output: 'x' },
+    { type: 'tool_search_call', call_id: 't1', arguments: {} },
+    { type: 'tool_search_output', call_id: 't1', tools: [] },
+    { type: 'agent_message', author: 'a', content: [] },
+    { type: 'reasoning', summary: [], encrypted_content: 'gAAAAABo' },
+    { type: 'compaction', encrypted_content: 'gAAAAABo' },
+    { type: 'new, "type"\n', id: 'x' },
+    user('Go on'),
+  ]
+  const names = [
+    ...['local_shell_call', 'function_call_output', 'mcp_call', 'tool_search_call', 'tool_search_output'],
+    ...['agent_message', 'new??"type"?', 'reasoning', 'compaction'],
+  ].join(', ')
+  for (const more of [{}, { stream: true }, { background: true }]) {
+    const { status, headers, text } = await respond({ input, ...more })
+    assert.deepEqual([status, headers.get('x-dropped-items')], [200, names], text)
+  }
+  const counted = await send(service.app, 'POST', '/v1/responses/input_tokens', service.person, { model: 'm', input })
+  assert.deepEqual([counted.status, counted.headers.get('x-dropped-items')], [200, names])
+  assert.deepEqual(await given(input), [user('Hi'), user('Go on')])
+  const nothing = await respond({ input: input.slice(1, 3) })
+  assert.deepEqual([nothing.status, nothing.body.error.param], [400, 'input[0].type'])
+  const unread = await respond({ input: [{ type: 'compaction', encrypted_content: 'gAAAAABo' }] })
+  assert.deepEqual([unread.status, unread.body.error.param], [400, 'input'])
+})
+
+test('200: an item of an id with 1,024 characters is stored, listed and referred to', async () => {
+  const id = `msg_${'é'.repeat(1020)}`
+  const first = await respond({ input: [{ ...user('Remember me'), id }, user('Hi')] })
+  assert.equal(first.status, 200, first.text)
+  const path = `/v1/responses/${first.body.id}/input_items`
+  const listed = await send(service.app, 'GET', `${path}?order=asc&limit=1`, { key: service.person.key })
+  assert.equal(listed.body.data[0].id, id)
+  const rest = await send(service.app, 'GET', `${path}?order=asc&after=${encodeURIComponent(id)}`, service.person)
+  assert.equal(rest.body.data.length, 1)
+  assert.deepEqual(await given([{ type: 'item_reference', id }]), [user('Remember me')])
 })
 
 test('400 for an output without a call and for a call without an output', async () => {

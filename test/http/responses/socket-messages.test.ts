@@ -33,7 +33,7 @@ const MISTAKES: ReadonlyArray<[message: string | Buffer, code: string, param?: s
   ["{'type':'response.create'}", 'invalid_json'],
   ['{"type":"response.create"}{"type":"response.create"}', 'invalid_json'],
   ['{"type":"response.create",}', 'invalid_json'],
-  ['\ufeff{"type":"response.create"}', 'invalid_json'],
+  ['\ufeff{"type":"response.create"}', 'missing_required_parameter', 'model'],
   ['null', 'invalid_json'],
   ['[]', 'invalid_json'],
   ['[{"type":"response.create"}]', 'invalid_json'],
@@ -66,8 +66,8 @@ const MISTAKES: ReadonlyArray<[message: string | Buffer, code: string, param?: s
   [create('"background":"yes"'), 'invalid_type', 'background'],
   [create('"conversation":"conv_1"'), 'unsupported_parameter', 'conversation'],
   [create('"previous_response_id":7'), 'invalid_type', 'previous_response_id'],
-  [create('"instructions":"a\\u0000b"'), 'invalid_value', 'instructions'],
-  [create('"instructions":"\\ud800"'), 'invalid_value', 'instructions'],
+  [create('"user":"a\\u0000b"'), 'invalid_value', 'user'],
+  [create('"previous_response_id":"\\ud800"'), 'invalid_value', 'previous_response_id'],
   [create('"a\\u0000":1'), 'invalid_value'],
   [create(`"metadata":${'['.repeat(70)}${']'.repeat(70)}`), 'invalid_value', null],
 ]
@@ -104,7 +104,7 @@ test('mistakes are answered in the order of the messages, after the active turn'
 })
 
 test('a readable stream_id is returned even when the rest is refused', async () => {
-  for (const rest of ['"instructions":"\\u0000"', `"x":${'['.repeat(70)}${']'.repeat(70)}`, '"generate":1']) {
+  for (const rest of ['"user":"\\u0000"', `"x":${'['.repeat(70)}${']'.repeat(70)}`, '"generate":1']) {
     socket.send(create(`"stream_id":"kept",${rest}`))
     assert.equal((await socket.events()).last.stream_id, 'kept')
   }

@@ -28,32 +28,121 @@ async function refusalOf(changes: Partial<OpenAI.VideoCreateParams>): Promise<{ 
   return assert.fail('nothing was refused')
 }
 
-test('400 for size names aspect_ratio and the ratio nearest to that size, also when aspect_ratio is not sent', async () => {
+/** A job as OpenAI's client asks for it. */
+function created(changes: Partial<OpenAI.VideoCreateParams>) {
+  const body = { model: 'instant-1', prompt: 'A paper boat', ...changes } as OpenAI.VideoCreateParams
+  // biome-ignore lint/suspicious/noExplicitAny: the client's type lacks what our answer has.
+  return client.videos.create(body) as Promise<any>
+}
+
+async function framesOf(id: string) {
+  const { inputs } = await app.database.db
+    .selectFrom('video_jobs')
+    .select('inputs')
+    .where('id', '=', id)
+    .executeTakeFirstOrThrow()
+  return inputs.map(({ role, file_id, sha256 }) => ({ role, file_id, sha256 }))
+}
+
+const filesOf = async () => (await client.files.list()).data
+
+test('200 for the shape of OpenAI: each of its sizes is a ratio, and seconds may be text', async () => {
   const cases: Array<[size: string, ratio: string]> = [
     ['1280x720', '16:9'],
     ['720x1280', '9:16'],
     ['1792x1024', '16:9'],
-    ['1024x1024', '1:1'],
-    ['1024x768', '4:3'],
+    ['1024x1792', '9:16'],
   ]
   for (const [size, ratio] of cases) {
-    const said = {
-      param: 'size',
-      message: `Unknown parameter: 'size'. Send aspect_ratio instead: '${ratio}' for ${size}.`,
-    }
-    assert.deepEqual(await refusalOf({ size: size as OpenAI.VideoSize }), said)
+    const form = await created({ size: size as OpenAI.VideoSize, seconds: '8' })
+    const json = await sendRaw(
+      app,
+      person,
+      JSON.stringify({ model: 'instant-1', prompt: 'A boat', size, seconds: '8' }),
+    )
+    for (const job of [form, json.body])
+      assert.deepEqual([job.aspect_ratio, job.seconds, 'size' in job], [ratio, 8, false], JSON.stringify(job))
   }
+  const plain = await created({ size: '1280x720' })
+  assert.deepEqual([plain.seconds, plain.cost], [4, '0.04000000'])
+})
+
+test('200 for input_reference: an uploaded picture, or a picture in the form, is the first frame', async () => {
+  const picture = await samplePicture('png')
+  const uploaded = await client.files.create({ file: await toFile(picture, 'a.png'), purpose: 'vision' })
+  const by_id = { model: 'instant-1', prompt: 'A boat', seconds: 4, input_reference: { file_id: uploaded.id } }
+  const named = await sendRaw(app, person, JSON.stringify(by_id))
+  assert.equal(named.status, 200, named.text)
+  const [frame] = await framesOf(named.body.id)
+  assert.deepEqual([frame!.role, frame!.file_id, named.body.aspect_ratio], ['first_frame', uploaded.id, '9:16'])
+  const sent = await created({ size: '1280x720', input_reference: await toFile(picture, 'boat.png') })
+  const [own] = await framesOf(sent.id)
+  assert.deepEqual([own!.role, own!.sha256], ['first_frame', frame!.sha256])
+  const file = (await filesOf()).find(({ id }) => id === own!.file_id)!
+  assert.deepEqual([file.purpose, file.filename], ['vision', 'boat.png'])
+})
+
+test('a form with a picture is replayed by its bytes, and leaves no file when it is replayed or refused', async () => {
+  const picture = await samplePicture('webp')
+  const before = (await filesOf()).length
+  const submitted = async (key: string, changes: object = {}) => {
+    const body = { model: 'instant-1', prompt: 'A boat', size: '1280x720', ...changes } as OpenAI.VideoCreateParams
+    const form = { ...body, input_reference: await toFile(picture, 'boat.webp') }
+    return client.videos.create(form, { headers: { 'Idempotency-Key': key } })
+  }
+  const first = await submitted('k1')
+  assert.equal((await submitted('k1')).id, first.id)
+  await assert.rejects(submitted('k1', { seconds: '8' }), { status: 422 })
+  await assert.rejects(submitted('k2', { seconds: '3' }), { status: 400, param: 'seconds' })
+  await assert.rejects(submitted('k3', { model: 'nothing' }), { status: 404 })
+  await assert.rejects(submitted('k4', { references: { images: [{ file_id: 'file-1' }] } }), {
+    status: 400,
+    param: 'input_reference',
+  })
+  const poor = new OpenAI({
+    apiKey: (await newCustomer(app, { balance: 1n })).key,
+    baseURL: `${app.url}/v1`,
+    maxRetries: 0,
+  })
+  const body = { model: 'instant-1', prompt: 'A boat', size: '1280x720' } as OpenAI.VideoCreateParams
+  await assert.rejects(poor.videos.create({ ...body, input_reference: await toFile(picture, 'a.webp') }), {
+    status: 402,
+  })
+  assert.deepEqual((await poor.files.list()).data, [])
+  assert.equal((await filesOf()).length, before + 1)
+})
+
+test('400 for a size that OpenAI does not have names its sizes, and the ratio nearest to it', async () => {
+  for (const [size, hint] of [
+    ['1024x1024', ": '1:1' for 1024x1024."],
+    ['1024x768', ": '4:3' for 1024x768."],
+    ['large', ", such as '16:9'."],
+  ]) {
+    const sizes = "Supported values are: '720x1280', '1280x720', '1024x1792', and '1792x1024'."
+    const message = `Invalid value: '${size}'. ${sizes} Or send aspect_ratio in place of size${hint}`
+    assert.deepEqual(await refusalOf({ size: size as OpenAI.VideoSize }), { param: 'size', message })
+  }
+})
+
+test('400 for input_reference by URL, of a missing file, or of bytes that are no picture', async () => {
+  const body = { model: 'instant-1', prompt: 'A boat', seconds: 4 }
+  const sent = (input_reference: unknown) => sendRaw(app, person, JSON.stringify({ ...body, input_reference }))
+  for (const wrong of ['https://example.com/a.png', { image_url: 'https://example.com/a.png' }, { file_id: 7 }, []])
+    assertInvalid(await sent(wrong), 'input_reference', /send the picture as a file/)
+  assertInvalid(await sent({ file_id: 'file-1' }), 'input_reference.file_id', /does not exist/)
+  const noise = await refusalOf({ input_reference: await toFile(Buffer.from('hello'), 'a.png') })
+  assert.equal(noise.param, 'input_reference')
+})
+
+test('400 for size and input_reference beside aspect_ratio: a body of our own shape names what to send instead', async () => {
   const both = await submit(app, person, { size: '1280x720' })
   assertInvalid(both, 'size', "Unknown parameter: 'size'. Send aspect_ratio instead: '16:9' for 1280x720.")
   for (const size of ['large', '0x0', 720, '1e3x2', '9'.repeat(400)]) {
     const answer = await submit(app, person, { size })
     assertInvalid(answer, 'size', "Unknown parameter: 'size'. Send aspect_ratio instead, such as '16:9'.")
   }
-})
-
-test('400 for input_reference, sent as a picture or as an object, names image_reference and the upload', async () => {
   const picture = await toFile(await samplePicture('png'), 'boat.png')
-  const file = await refusalOf({ input_reference: picture })
+  const file = await refusalOf({ input_reference: picture, aspect_ratio: '16:9' } as object)
   assert.equal(file.param, 'input_reference')
   assert.match(file.message, /is a file.*POST \/v1\/files.*image_reference.*first_frame/)
   const answer = await submit(app, person, { input_reference: { file_id: 'file-1' } })
@@ -74,6 +163,6 @@ test('400 for seconds as text in JSON says to send a number, and which', async (
 })
 
 test('400 names the first problem only: what is wrong before size comes first', async () => {
-  const body = { prompt: 'A paper boat', seconds: 4, size: '1280x720' }
+  const body = { prompt: 'A paper boat', seconds: 4, size: '1280x720', aspect_ratio: '16:9' }
   assertInvalid(await sendRaw(app, person, JSON.stringify(body)), 'model', "Missing required parameter: 'model'.")
 })

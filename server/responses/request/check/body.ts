@@ -27,7 +27,7 @@ const Envelope = Type.Object({
   tools: Type.Optional(Type.Array(Type.Unknown(), { maxItems: 128 })),
   tool_choice: Type.Optional(Type.Unknown()),
 })
-const checkEnvelope = shape(Envelope)
+const checkEnvelope = shape(Envelope, { empty_arrays: true })
 
 /**
  * Checks everything in the body that does not depend on the model. `may_be_empty`: a socket may open a conversation without input. Throws
@@ -37,10 +37,13 @@ export function checkBody(unchecked: unknown, { may_be_empty = false } = {}): Cr
   if (isRecord(unchecked)) refuseUnsupported(unchecked, UNSUPPORTED)
   const envelope = checkEnvelope(unchecked)
   const { input, tools, tool_choice } = envelope
-  if (!may_be_empty) requireInput(envelope)
+  const isEmptyAllowed = may_be_empty || envelope.previous_response_id !== undefined
+  if (!isEmptyAllowed) requireInput(envelope)
   const body = withSchema({
     ...envelope,
-    input: Array.isArray(input) ? (checkItems(input) as CreateResponse['input']) : input,
+    input: Array.isArray(input)
+      ? (checkItems(input, { may_be_empty: isEmptyAllowed }) as CreateResponse['input'])
+      : input,
     tools: tools && checkTools(tools),
     tool_choice: tool_choice === undefined ? undefined : checkToolChoice(tool_choice),
   })
@@ -66,10 +69,11 @@ function withSchema(body: CreateResponse): CreateResponse {
 }
 
 /** Only a request that continues a previous response may have no input. */
-function requireInput({ input, previous_response_id }: { input?: unknown; previous_response_id?: string }): void {
-  if (previous_response_id !== undefined) return
+function requireInput({ input, messages }: { input?: unknown; messages?: unknown }): void {
   if (input === undefined) {
-    throw new ApiError('missing_required_parameter', "Missing required parameter: 'input'.", { param: 'input' })
+    const hint = messages == null ? '' : " A body with 'messages' belongs to POST /v1/chat/completions."
+    const text = `Missing required parameter: 'input'.${hint}`
+    throw new ApiError('missing_required_parameter', text, { param: 'input' })
   }
   if (!Array.isArray(input) || input.length > 0) return
   const text =

@@ -2,17 +2,39 @@ import Type from 'typebox'
 import { ApiError } from '../../../platform/errors.ts'
 import { supportedValues } from '../../../platform/schema/explain.ts'
 import { type Shape, shape } from '../../../platform/schema/validate.ts'
-import { type InputItem, SENT_ITEMS, SENT_MESSAGES, SKIPPED_TYPES } from '../../schema/items.ts'
+import { type InputItem, SENT_ITEMS, SENT_MESSAGES, type SkippedItem } from '../../schema/items.ts'
 
-/** An item of `input` with its shape checked, or null for one that is not sent to the model. */
-export type CheckedItem = InputItem | null
+/** An item of `input` with its shape checked. */
+export type CheckedItem = InputItem | SkippedItem
 
 /**
- * Checks the shape of every item by its type: messages need no `type`, and an `id` alone is a reference.
- * Throws ApiError 400 with the path of what is wrong. Source: contract 10.3.
+ * Checks the shape of every item by its type: messages need no `type`, and an `id` alone is a reference. Items of a type that is not known are
+ * skipped, with the outputs of their calls: agents bring those of other services along. Throws ApiError 400 with the path of what is wrong,
+ * also when nothing is left, unless it `may_be_empty`. Source: contract 10.3.
  */
-export function checkItems(items: readonly unknown[]): CheckedItem[] {
-  return items.map((item, i) => checkItem(item, `input[${i}]`))
+export function checkItems(items: readonly unknown[], { may_be_empty }: { may_be_empty: boolean }): CheckedItem[] {
+  const checked = items.map((item, i) => checkItem(item, `input[${i}]`))
+  const foreign = new Set<unknown>()
+  for (const [i, { type }] of checked.entries()) {
+    const { call_id, id } = items[i] as Record<string, unknown>
+    if (type === 'skipped') foreign.add(call_id ?? id)
+  }
+  if (foreign.size === 0) return checked
+  for (const item of checked) if (isCall(item)) foreign.delete(item.call_id)
+  const kept = checked.map(
+    (item): CheckedItem => (isOutput(item) && foreign.has(item.call_id) ? { type: 'skipped', of: item.type } : item),
+  )
+  if (may_be_empty || kept.some(({ type }) => type !== 'skipped')) return kept
+  const { type } = items[0] as { type: string }
+  throw unsupportedValue('input[0].type', type, ['message', ...Object.keys(SENT_ITEMS)])
+}
+
+function isCall(item: CheckedItem) {
+  return item.type === 'function_call' || item.type === 'custom_tool_call'
+}
+
+function isOutput(item: CheckedItem) {
+  return item.type === 'function_call_output' || item.type === 'custom_tool_call_output'
 }
 
 type ItemType = keyof typeof SENT_ITEMS
@@ -34,7 +56,7 @@ function checkItem(unchecked: unknown, path: string): CheckedItem {
     refuseAudioAndVideo(item.output, `${path}.output`)
     return checkOther[type as ItemType](item, path)
   }
-  if (SKIPPED_TYPES.some((skipped) => skipped === type)) return null
+  if (typeof type === 'string') return { type: 'skipped', of: type }
   throw unsupportedValue(`${path}.type`, type, ['message', ...Object.keys(SENT_ITEMS)])
 }
 

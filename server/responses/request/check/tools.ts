@@ -7,10 +7,11 @@ import { shape } from '../../../platform/schema/validate.ts'
 import type { SentTool, SentToolChoice } from '../../schema/tools.ts'
 import { type CustomTool, type FunctionTool, SENT_CHOICES, SENT_TOOLS, TEXTS_MAX } from '../../schema/tools.ts'
 
+const PHP = { empty_arrays: true }
 const CHECKS = {
-  function: shape(SENT_TOOLS.function),
-  custom: shape(SENT_TOOLS.custom),
-  namespace: shape(SENT_TOOLS.namespace),
+  function: shape(SENT_TOOLS.function, PHP),
+  custom: shape(SENT_TOOLS.custom, PHP),
+  namespace: shape(SENT_TOOLS.namespace, PHP),
 }
 const checkOther = shape(Type.Object({ type: Type.String() }))
 const CHOICES = {

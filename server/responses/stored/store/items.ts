@@ -3,12 +3,13 @@ import type { Db } from '../../../platform/db/db.ts'
 import { comparisonOf, type Order } from '../../../platform/http/list.ts'
 import type { Item } from '../../schema/items.ts'
 import type { ResponseStatus } from '../../schema/response.ts'
-import type { Owner } from './responses.ts'
+import { itemKey, type Owner } from './responses.ts'
 
 type ItemRow = Owner & {
   response_id: string
   direction: 'input' | 'output'
   position: number
+  /** `itemKey` of the item's id. */
   item_id: string
   written: Generated<bigint>
   item: Item
@@ -69,10 +70,11 @@ export async function findItems(
   owner: Owner,
   wanted: { ids: readonly string[]; bytes_max: number },
 ): Promise<{ id: string; item: Item | null }[]> {
-  const { ids, bytes_max } = wanted
+  const { bytes_max } = wanted
+  const ids = new Map(wanted.ids.map((id) => [itemKey(id), id]))
   const result = await sql<{ id: string; item: Item | null }>`
     with newest as materialized (
-      select wanted.id, found.written, found.size_bytes from unnest(${ids as string[]}::text[]) as wanted (id) cross join lateral (
+      select wanted.id, found.written, found.size_bytes from unnest(${[...ids.keys()]}::text[]) as wanted (id) cross join lateral (
         select i.written, octet_length(i.item::text)::bigint as size_bytes from response_items i
         where i.org_id = ${owner.org_id} and i.user_id = ${owner.user_id} and i.item_id = wanted.id
         order by i.written desc limit 1) found
@@ -82,7 +84,7 @@ export async function findItems(
       and i.org_id = ${owner.org_id} and i.user_id = ${owner.user_id} and i.item_id = n.id and i.written = n.written`.execute(
     db,
   )
-  return result.rows
+  return result.rows.map(({ id, item }) => ({ id: ids.get(id)!, item }))
 }
 
 /** The input items of a response, in order. */
@@ -108,9 +110,10 @@ export async function findInputPosition(
   owner: Owner,
   place: { response_id: string; item_id: string | null },
 ): Promise<number | null> {
+  const key = place.item_id === null ? null : itemKey(place.item_id)
   const result = await sql<{ position: number }>`
     select coalesce((select i.position from response_items i
-                     where i.response_id = r.id and i.direction = 'input' and i.item_id = ${place.item_id}), 0) as position
+                     where i.response_id = r.id and i.direction = 'input' and i.item_id = ${key}), 0) as position
     from responses r
     where r.org_id = ${owner.org_id} and r.user_id = ${owner.user_id} and r.id = ${place.response_id}`.execute(db)
   return result.rows[0]?.position ?? null

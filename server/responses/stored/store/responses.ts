@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { type ColumnType, type Generated, sql } from 'kysely'
 import { joinInTurns } from '../../../platform/bytes.ts'
 import type { Db } from '../../../platform/db/db.ts'
@@ -136,6 +137,11 @@ export async function insertResponses(db: Db, list: readonly WrittenResponse[]):
   )
 }
 
+/** An id as it is indexed: a long one by its digest, since a row of an index holds at most 2,704 bytes. */
+export function itemKey(id: string): string {
+  return id.length <= 256 ? id : `sha256:${createHash('sha256').update(id).digest('hex')}`
+}
+
 function listText(elements: readonly string[]): string {
   return `[${elements.join(',')}]`
 }
@@ -240,5 +246,5 @@ function bodyText(response: ResponseObject): string {
 }
 
 function idsOf(items: readonly Item[]): string[] {
-  return items.map(({ id }) => id)
+  return items.map(({ id }) => itemKey(id))
 }

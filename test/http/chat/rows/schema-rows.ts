@@ -137,7 +137,7 @@ export const SCHEMA_ROWS: readonly Row[] = [
         'tools[2].function.name',
       ],
       [
-        [toolNamed('a', { parameters: [] })],
+        [toolNamed('a', { parameters: ['a'] })],
         'invalid_type',
         typed('tools[0].function.parameters', 'an object', 'an array'),
         'tools[0].function.parameters',

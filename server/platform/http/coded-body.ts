@@ -1,0 +1,85 @@
+import type { IncomingMessage } from 'node:http'
+import { Readable } from 'node:stream'
+import type { FastifyRequest } from 'fastify'
+import { ApiError } from '../errors.ts'
+import { codingsOf, decodeChunks } from '../outbound/decode.ts'
+
+type Coding = ReturnType<typeof codingsOf>[number]
+
+/**
+ * How many times larger a body may come out than it came in, once it is larger than `FREE_BYTES`. Conversations shrink to a tenth; what shrinks
+ * to a thousandth was made to fill memory.
+ */
+const RATIO_MAX = 100
+const FREE_BYTES = 1024 * 1024
+
+export function bodyTooLarge(bytes_max: number): ApiError {
+  return new ApiError('request_too_large', `The request body is larger than ${bytes_max} bytes.`)
+}
+
+/** The coding of a body; null when it has none. Throws ApiError `unsupported_media_type` for an unknown one, and for more than one. */
+export function codingOf({ headers }: FastifyRequest): Coding | null {
+  const named = (headers['content-encoding'] ?? '').split(',').map((name) => name.trim().toLowerCase())
+  const names = named.filter((name) => name !== '' && name !== 'identity')
+  const codings = codingsOf(names.join(','))
+  if (names.length === 0) return null
+  if (names.length === 1 && codings.length === 1) return codings[0]!
+  const text = `Unsupported Content-Encoding '${names.join(', ').slice(0, 64)}'. Send gzip, deflate, br or zstd, or the body as it is.`
+  throw new ApiError('unsupported_media_type', text)
+}
+
+/** Throws ApiError `unsupported_media_type` for a compressed body: forms are read as they are. */
+export function requireUncoded(request: FastifyRequest): void {
+  const coding = codingOf(request)
+  if (coding === null) return
+  throw new ApiError('unsupported_media_type', `A form may not be compressed, but this one is sent as '${coding}'.`)
+}
+
+/**
+ * The bytes of a body without its coding, in pieces. A body that is not compressed, whatever it claims, comes as it is.
+ * Throws ApiError `request_too_large` beyond `bytes_max` and RATIO_MAX, `invalid_request_error` for bytes that are not of their coding.
+ */
+export async function readCoded(
+  body: IncomingMessage,
+  { coding, bytes_max }: { coding: Coding | null; bytes_max: number },
+): Promise<Buffer[]> {
+  const pieces: Buffer[] = []
+  let received = 0
+  let size = 0
+  // Destroying the body would destroy the connection, and with it our answer.
+  const chunks = body.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>
+  async function* counted(): AsyncGenerator<Buffer> {
+    for await (const chunk of chunks) {
+      received += chunk.length
+      yield chunk
+    }
+  }
+  const source = Readable.from(counted(), { objectMode: false })
+  try {
+    for await (const piece of coding === null ? (source as AsyncIterable<Buffer>) : decodeChunks(source, [coding])) {
+      size += piece.length
+      if (size > bytes_max) throw bodyTooLarge(bytes_max)
+      if (size > FREE_BYTES && size > received * RATIO_MAX) throw unpacksTooFar()
+      pieces.push(piece)
+    }
+    return pieces
+  } catch (error) {
+    body.resume()
+    throw isOfCoding(error) ? notCoded(coding!, error) : error
+  }
+}
+
+function unpacksTooFar(): ApiError {
+  const text = `The compressed request body becomes more than ${RATIO_MAX} times as large. Send it as it is.`
+  return new ApiError('request_too_large', text)
+}
+
+/** Errors of `node:zlib`: Z_DATA_ERROR, ERR_BROTLI_DECODER_…, ZSTD_error_…, and the end of a body that is cut. */
+function isOfCoding(error: unknown): boolean {
+  return /^(Z_|ERR_BROTLI|ERR__ERROR|ZSTD|ERR_ZSTD)/.test(String((error as { code?: unknown }).code))
+}
+
+function notCoded(coding: Coding, cause: unknown): ApiError {
+  const text = `The request body could not be decoded as ${coding}, which its Content-Encoding names. Send it again, or as it is.`
+  return new ApiError('invalid_request_error', text, { cause })
+}

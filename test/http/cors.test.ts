@@ -1,0 +1,103 @@
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { newCustomer, startApp, type TestApp, type TestPerson } from '../support/http/app.ts'
+import { send } from '../support/http/send.ts'
+
+const ORIGIN = 'https://app.example.com'
+const MODELS = `
+chat_models:
+  - { id: sandbox-1, engine: sandbox, price_per_million: { input: "1", output: "1" } }
+video_models:
+  - { id: instant-1, engine: instant, per_second: "0.010000" }
+`
+
+let app: TestApp
+let person: TestPerson
+let closed: TestApp
+before(async () => {
+  app = await startApp({ config: `cors: { origins: ["${ORIGIN}", "http://localhost:5173"] }\n${MODELS}` })
+  person = await newCustomer(app)
+  closed = await startApp({ config: MODELS, beside: app })
+})
+after(async () => {
+  await closed.close()
+  await app.close()
+})
+
+const allowed = (headers: Headers) => headers.get('access-control-allow-origin')
+
+function preflight(service: TestApp, path: string, origin: string) {
+  const headers = {
+    origin,
+    'access-control-request-method': 'POST',
+    'access-control-request-headers': 'authorization,content-type,x-stainless-lang',
+  }
+  return send(service, 'OPTIONS', path, { headers })
+}
+
+test('204 for a preflight of a listed origin, on any path of the API and without a key', async () => {
+  for (const path of ['/v1/chat/completions', '/v1/responses', '/v1/files/file-1/content', '/v1/nosuch']) {
+    const { status, headers, text } = await preflight(app, path, ORIGIN)
+    assert.deepEqual([status, text, allowed(headers)], [204, '', ORIGIN], path)
+    assert.match(headers.get('access-control-allow-methods')!, /\bPOST\b.*\bDELETE\b/)
+    assert.equal(headers.get('access-control-allow-headers'), 'authorization,content-type,x-stainless-lang')
+    assert.equal(headers.get('access-control-allow-credentials'), null)
+    assert.equal(headers.get('vary'), 'Origin')
+  }
+})
+
+test('answers of every kind name the listed origin that asked, and the headers that a page may read', async () => {
+  const { key } = person
+  const headers = { origin: 'http://localhost:5173' }
+  const messages = [{ role: 'user', content: 'Hi' }]
+  const answers = [
+    await send(app, 'GET', '/v1/models', { key, headers }),
+    await send(app, 'GET', '/v1/models', { headers }),
+    await send(app, 'GET', '/v1/nosuch', { key, headers }),
+    await send(app, 'POST', '/v1/chat/completions', { key, headers }, { model: 'sandbox-1', messages, stream: true }),
+    await send(app, 'POST', '/v1/responses', { key, headers }, { model: 'sandbox-1', input: 'Hi' }),
+    await send(app, 'POST', '/v1/responses', { key, headers }, Buffer.from('{')),
+  ]
+  assert.deepEqual(
+    answers.map(({ status }) => status),
+    [200, 401, 404, 200, 200, 400],
+  )
+  for (const { headers: sent } of answers) {
+    assert.equal(allowed(sent), 'http://localhost:5173')
+    assert.equal(sent.get('access-control-allow-credentials'), null)
+    const exposed = sent.get('access-control-expose-headers')!.split(', ')
+    for (const name of [
+      'x-request-id',
+      'x-ratelimit-remaining-requests',
+      'retry-after',
+      'x-dropped-items',
+      'x-dropped-tools',
+    ])
+      assert.ok(exposed.includes(name), name)
+  }
+})
+
+test('no other origin, no other path and no service without the setting is open to pages', async () => {
+  for (const origin of [
+    'https://example.com',
+    'https://app.example.com.evil.example',
+    'https://APP.example.com',
+    'null',
+  ]) {
+    const asked = await preflight(app, '/v1/models', origin)
+    assert.deepEqual([asked.status, allowed(asked.headers)], [401, null], origin)
+    const answer = await send(app, 'GET', '/v1/models', { key: person.key, headers: { origin } })
+    assert.deepEqual([answer.status, allowed(answer.headers)], [200, null], origin)
+  }
+  for (const path of ['/console/session', '/console/auth/sign-in/email', '/healthz'])
+    assert.equal(allowed((await preflight(app, path, ORIGIN)).headers), null, path)
+  const asked = await preflight(closed, '/v1/models', ORIGIN)
+  assert.deepEqual([asked.status, allowed(asked.headers), asked.headers.get('vary')], [401, null, null])
+})
+
+test('403 for a page of a listed origin that writes with the cookie of a login', async () => {
+  const messages = [{ role: 'user', content: 'Hi' }]
+  const caller = { cookie: person.cookie, headers: { origin: ORIGIN, 'sec-fetch-site': 'same-site' } }
+  const answer = await send(app, 'POST', '/v1/chat/completions', caller, { model: 'sandbox-1', messages })
+  assert.deepEqual([answer.status, answer.body.error.code], [403, 'csrf_failed'])
+})
