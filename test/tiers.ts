@@ -35,8 +35,8 @@ export const CHECK_ONLY: readonly Rule[] = [
     why: 'measures of processor time',
   },
   {
-    files: /^test\/clients\/(codex|openapi|examples)/,
-    why: 'clients that npm ci does not bring, and programs of the examples',
+    files: /^test\/clients\/(codex|examples|generators|judges|openapi|strict-python)/,
+    why: 'clients, generators and judges that npm ci does not bring, and programs of the examples',
   },
   {
     files: /^test\/(repo|deploy|bench|http\/(contract|openapi))\b/,

@@ -32,6 +32,7 @@ const readBalance = endpoint({
   path: '/console/balance',
   auth: 'session',
   summary: "The organization's balance, what is held for jobs in flight, and what is available",
+  description: 'Available is the balance less what is held.',
   response: BalanceView,
   async handle(ctx, { principal }) {
     const account = await findAccount(ctx.db, principal.org_id)
@@ -44,6 +45,7 @@ const listLedger = endpoint({
   path: '/console/ledger',
   auth: 'session',
   summary: 'Ledger entries, newest first',
+  description: 'Grants and charges, each with what it was for. They are never changed.',
   query: LedgerQuery,
   response: LedgerList,
   async handle(ctx, { principal, query }) {
@@ -60,6 +62,7 @@ const exportLedger = endpoint({
   path: '/console/ledger.csv',
   auth: 'session',
   summary: 'Ledger entries of a period as CSV, oldest first',
+  description: 'The period is chosen by `from` and `to`.',
   query: LedgerCsvQuery,
   response_type: 'text/csv',
   headers: FILE_HEADERS,
@@ -77,6 +80,7 @@ const readUsage = endpoint({
   path: '/console/usage',
   auth: 'session',
   summary: 'Sums of what was charged, by day, model, key or person, or by two of them',
+  description: 'Days are of UTC.',
   query: UsageQuery,
   response: UsageView,
   handle: async (ctx, { principal, query }) => usageOf(ctx, principal, query),
@@ -87,6 +91,7 @@ const exportUsage = endpoint({
   path: '/console/usage.csv',
   auth: 'session',
   summary: 'The same sums as CSV',
+  description: 'Takes the same query.',
   query: UsageQuery,
   response_type: 'text/csv',
   headers: FILE_HEADERS,

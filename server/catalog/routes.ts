@@ -7,6 +7,7 @@ const listModels = endpoint({
   path: '/v1/models',
   auth: 'api_key_or_session',
   summary: 'List the chat models of your plan',
+  description: 'Each with its capabilities, context length and prices.',
   response: ChatModelList,
   async handle(ctx, { principal }) {
     const models = entitledChatModels(ctx.config, principal.plan)
@@ -20,6 +21,7 @@ const readModel = endpoint({
   path: '/v1/models/*',
   auth: 'api_key_or_session',
   summary: 'Read a chat model',
+  description: 'One model of your plan, with its capabilities and prices.',
   response: ChatModelView,
   async handle(ctx, { principal, params }) {
     return chatModelView(entitledChatModel(ctx.config, principal.plan, params['*'] ?? ''), ctx.config)

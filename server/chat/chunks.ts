@@ -94,13 +94,14 @@ function toolCallChunks(
   return text
 }
 
+/** Token usage as clients see it. No engine reports writes to a cache apart; strict SDKs want their number. */
 export function usageView(usage: TokenUsage): UsageView {
   const { input, cached_input, output, reasoning, audio_input = 0, audio_output = 0 } = usage
   return {
     prompt_tokens: input,
     completion_tokens: output,
     total_tokens: input + output,
-    prompt_tokens_details: { cached_tokens: cached_input, audio_tokens: audio_input },
+    prompt_tokens_details: { cached_tokens: cached_input, cache_write_tokens: 0, audio_tokens: audio_input },
     completion_tokens_details: { reasoning_tokens: reasoning, audio_tokens: audio_output },
   }
 }

@@ -207,15 +207,20 @@ const Usage = Type.Object({
   prompt_tokens: Type.Integer(),
   completion_tokens: Type.Integer(),
   total_tokens: Type.Integer(),
-  prompt_tokens_details: Type.Object({ cached_tokens: Type.Integer(), audio_tokens: Type.Integer() }),
+  prompt_tokens_details: Type.Object({
+    cached_tokens: Type.Integer(),
+    cache_write_tokens: Type.Integer(),
+    audio_tokens: Type.Integer(),
+  }),
   completion_tokens_details: Type.Object({ reasoning_tokens: Type.Integer(), audio_tokens: Type.Integer() }),
 })
 export type UsageView = Static<typeof Usage>
 
+const TokenLogprob = Type.Object({ ...TokenDetails.properties, top_logprobs: Type.Array(TokenDetails) })
 const Logprobs = Type.Union([
   Type.Object({
-    content: Type.Array(Type.Object({ ...TokenDetails.properties, top_logprobs: Type.Array(TokenDetails) })),
-    refusal: Type.Null(),
+    content: Type.Array(TokenLogprob),
+    refusal: Type.Union([Type.Array(TokenLogprob), Type.Null()]),
   }),
   Type.Null(),
 ])
@@ -243,7 +248,7 @@ export const ChatCompletion = Type.Object({
   ),
   usage: Usage,
   service_tier: Type.Literal('default'),
-  system_fingerprint: Type.Null(),
+  system_fingerprint: Type.Union([Type.String(), Type.Null()]),
 })
 export type ChatCompletion = Static<typeof ChatCompletion>
 
@@ -272,7 +277,7 @@ const Chunk = Type.Object({
   object: Type.Literal('chat.completion.chunk'),
   created: Type.Integer(),
   model: Type.String(),
-  system_fingerprint: Type.Null(),
+  system_fingerprint: Type.Union([Type.String(), Type.Null()]),
   choices: Type.Array(
     Type.Object({
       index: Type.Integer(),
@@ -285,4 +290,6 @@ const Chunk = Type.Object({
 })
 
 /** The data of one event of a stream: a chunk, or the error that ended it. Source: contract 9.4. */
-export const ChatStreamEvent = Type.Union([Chunk, Type.Unsafe({ $ref: '#/components/schemas/Error' })])
+export const ChatStreamEvent = Type.Union([Chunk, Type.Unsafe({ $ref: '#/components/schemas/Error' })], {
+  title: 'ChatStreamEvent',
+})

@@ -20,6 +20,7 @@ const readSite = endpoint({
   path: '/console/site',
   auth: 'none',
   summary: 'What the sign-in page needs to know of this service',
+  description: 'Without a credential: the address, the terms, and the ways of signing in.',
   response: SiteView,
   headers: { 'cache-control': 'always' },
   async handle(ctx, { reply }) {
@@ -48,6 +49,7 @@ function streamEvents(live: LiveEvents): Endpoint {
     path: '/console/events',
     auth: 'session',
     summary: 'Stream changes of video jobs and of the balance',
+    description: 'Server-sent events for as long as the connection is open.',
     response_type: 'text/event-stream',
     async handle(_ctx, { principal, request, reply }) {
       if (request.method === 'HEAD') return reply.type('text/event-stream; charset=utf-8').send('')

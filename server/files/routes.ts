@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Context } from '../context.ts'
 import { type Endpoint, endpoint } from '../identity/caller/endpoint.ts'
-import { withEnding } from '../media/probe/recognize.ts'
+import { ACCEPTED_TYPES, withEnding } from '../media/probe/recognize.ts'
 import { BlobMissing, type Blobs } from '../platform/blobs/blobs.ts'
 import { ApiError, notFound } from '../platform/errors.ts'
 import { pageOf, positionOf } from '../platform/http/list.ts'
@@ -24,6 +24,7 @@ const upload = endpoint({
   path: '/v1/files',
   auth: 'api_key_or_session',
   summary: 'Upload a file',
+  description: 'A multipart form with the bytes and a `purpose`. The media type is recognized from the bytes, and the file is deleted when it expires.',
   accepts: ['multipart'],
   body: CreateFile,
   body_check: 'handler',
@@ -40,6 +41,7 @@ const list = endpoint({
   path: '/v1/files',
   auth: 'api_key_or_session',
   summary: 'List files',
+  description: 'The files of your organization, newest first unless `order` says otherwise; `purpose` selects some of them.',
   query: ListFiles,
   response: FileList,
   async handle(ctx, { principal, query }) {
@@ -55,6 +57,7 @@ const read = endpoint({
   path: '/v1/files/:file_id',
   auth: 'api_key_or_session',
   summary: 'Read a file',
+  description: 'The metadata of one file of your organization, without its bytes.',
   response: FileObject,
   async handle(ctx, { principal, params }) {
     return fileView(await requireFile(ctx, principal.org_id, params.file_id!))
@@ -66,7 +69,9 @@ const readContent = endpoint({
   path: '/v1/files/:file_id/content',
   auth: 'api_key_or_session',
   summary: 'Download the bytes of a file',
+  description: 'The bytes as they were uploaded, under the media type that was recognized. Byte ranges and `If-None-Match` work.',
   response_type: 'application/octet-stream',
+  other_response_types: [...ACCEPTED_TYPES, 'application/pdf'],
   async handle(ctx, { principal, params, request, reply }) {
     const find = () => requireFile(ctx, principal.org_id, params.file_id!)
     return sendFile(ctx.blobs, { request, reply, find, disposition: 'attachment' })
@@ -78,6 +83,7 @@ const remove = endpoint({
   path: '/v1/files/:file_id',
   auth: 'api_key_or_session',
   summary: 'Delete a file',
+  description: 'The file can no longer be referred to. Jobs that have begun keep their own reference to it until they end.',
   response: DeletedFile,
   async handle(ctx, { principal, params }) {
     const id = params.file_id!

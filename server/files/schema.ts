@@ -40,7 +40,7 @@ export const FileObject = Type.Object({
   filename: Type.String(),
   purpose: PurposeSchema,
   status: Type.Literal('processed'),
-  status_details: Type.Null(),
+  status_details: Type.Union([Type.String(), Type.Null()]),
 })
 
 export const FileList = listSchema(FileObject)

@@ -10,10 +10,10 @@ import { FORMS, type StoredVariant, VARIANTS, type Variant } from './variants/va
 type Call = { request: FastifyRequest; reply: FastifyReply }
 
 /** Throws ApiError `invalid_value` for an unknown one. */
-export function readVariant(text: string | undefined): Variant {
+export function readVariant(text: unknown): Variant {
   const variant = VARIANTS.find((known) => known === (text ?? 'video'))
   if (variant) return variant
-  const message = `Invalid value: '${text!.slice(0, 64)}'. Supported values are: 'video', 'thumbnail', and 'spritesheet'.`
+  const message = `Invalid value: '${String(text).slice(0, 64)}'. Supported values are: 'video', 'thumbnail', and 'spritesheet'.`
   throw new ApiError('invalid_value', message, { param: 'variant' })
 }
 

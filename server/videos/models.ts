@@ -14,6 +14,7 @@ const listModels = endpoint({
   method: 'GET',
   path: '/v1/videos/models',
   summary: 'List the video models of your plan',
+  description: 'Each with its price for a second, its lengths, aspect ratios and inputs.',
   response: VideoModelList,
   async handle(ctx, { principal }) {
     const data = entitledVideoModels(ctx.config, principal.plan).map((model) => modelView(ctx, model))
@@ -27,6 +28,7 @@ const readModel = endpoint({
   method: 'GET',
   path: '/v1/videos/models/*',
   summary: 'Read a video model',
+  description: 'One model of your plan, with its price and what it accepts.',
   response: VideoModelView,
   async handle(ctx, { principal, params }) {
     return modelView(ctx, entitledVideoModel(ctx.config, principal.plan, params['*'] ?? ''))

@@ -23,7 +23,6 @@ import {
   AcceptTerms,
   ContentQuery,
   CreateVideo,
-  CreateVideoForm,
   DeletedVideo,
   VIDEO_PAGE,
   VideoList,
@@ -61,6 +60,7 @@ const listVideos = endpoint({
   method: 'GET',
   path: '/v1/videos',
   summary: 'List video jobs, newest first, all or by status and model',
+  description: 'The jobs of your organization, a page at a time.',
   query: VideoListQuery,
   response: VideoList,
   async handle(ctx, { principal, query }) {
@@ -74,6 +74,7 @@ const readTerms = endpoint({
   method: 'GET',
   path: '/v1/videos/acceptance',
   summary: 'Whether you have agreed to the video terms',
+  description: 'Every person agrees for themselves, and again when the terms change. Jobs cannot be submitted before.',
   response: AcceptanceView,
   async handle(ctx, { principal }) {
     return readAcceptance(ctx, principal)
@@ -86,6 +87,7 @@ const agreeToTerms = endpoint({
   path: '/v1/videos/acceptance',
   auth: 'session',
   summary: 'Agree to the video terms, from a console login only',
+  description: 'Names the version that was read; another than the one in force is rejected.',
   body: AcceptTerms,
   response: AcceptanceView,
   errors: ['terms_version_mismatch'],
@@ -104,6 +106,7 @@ const cancelVideo = endpoint({
   method: 'POST',
   path: '/v1/videos/:video_id/cancel',
   summary: 'Cancel a job that has not ended; 409 when its engine cannot stop a render that has begun',
+  description: 'What was reserved for the job is released. A job that was canceled before is returned as it is.',
   response: VideoView,
   errors: ['conflict'],
   async handle(ctx, { principal, params }) {
@@ -119,6 +122,7 @@ const deleteVideo = endpoint({
   method: 'DELETE',
   path: '/v1/videos/:video_id',
   summary: 'Delete a job that has ended, with its video',
+  description: 'The video, thumbnail and spritesheet are deleted; charges stay in the ledger.',
   response: DeletedVideo,
   errors: ['conflict'],
   async handle(ctx, { principal, params }) {
@@ -142,9 +146,9 @@ export function videoEndpoints({ cache, audit, variants }: VideoRoutes): readonl
     method: 'POST',
     path: '/v1/videos',
     summary: 'Submit a video job',
+    description: 'The cost is reserved from the balance and a render slot is taken, or the job does not exist. Poll the job, or receive a webhook, until it has ended.',
     accepts: ['json', 'multipart'],
     body: CreateVideo,
-    form: CreateVideoForm,
     body_check: 'handler',
     response: VideoView,
     idempotent: true,
@@ -181,6 +185,7 @@ export function videoEndpoints({ cache, audit, variants }: VideoRoutes): readonl
     method: 'GET',
     path: '/v1/videos/:video_id',
     summary: 'Read a job',
+    description: 'Its status, progress and cost. `openai-poll-after-ms` says how long to wait before the next poll.',
     response: VideoView,
     conditional: true,
     headers: { 'openai-poll-after-ms': 'sometimes' },
@@ -198,7 +203,9 @@ export function videoEndpoints({ cache, audit, variants }: VideoRoutes): readonl
     method: 'GET',
     path: '/v1/videos/:video_id/content',
     summary: 'Download the MP4 of a completed job, its thumbnail or its spritesheet; byte ranges work',
+    description: '`variant` chooses which. Before the job is completed this is 400.',
     query: ContentQuery,
+    query_check: 'handler',
     response_type: FORMS.video.media_type,
     other_response_types: [FORMS.thumbnail.media_type, FORMS.spritesheet.media_type],
     async handle(ctx, { principal, params, query, request, reply }) {

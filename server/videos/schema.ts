@@ -47,25 +47,6 @@ export const CreateVideo = Type.Object(
 )
 export type CreateVideo = Static<typeof CreateVideo>
 
-const { image_reference, references, ...texts } = CreateVideo.properties
-const repeated = (element: Type.TSchema, maxItems: number, description: string) =>
-  Type.Optional(Type.Array(element, { maxItems, description }))
-
-/** The same as a multipart form: arrays as repeated fields or as JSON parts. Source: contract 5.2. */
-export const CreateVideoForm = Type.Object(
-  {
-    ...texts,
-    'image_reference[][file_id]': repeated(FileId, 2, 'One field for each frame.'),
-    'image_reference[][role]': repeated(Type.Enum(['first_frame', 'last_frame']), 2, 'One field for each frame.'),
-    'references[images][][file_id]': repeated(FileId, 8, 'One field for each image.'),
-    'references[videos][][file_id]': repeated(FileId, 2, 'One field for each video.'),
-    'references[audio][][file_id]': repeated(FileId, 3, 'One field for each audio file.'),
-    image_reference,
-    references,
-  },
-  Strict,
-)
-
 const Timestamp = Type.Union([Type.Integer(), Type.Null()])
 
 export const VideoView = Type.Object({
@@ -100,7 +81,7 @@ export const VideoListQuery = Type.Object({
 export const VideoList = listSchema(VideoView)
 
 export const ContentQuery = Type.Object({
-  variant: Type.Optional(Type.String({ description: `One of ${VARIANTS.join(', ')}. Default video.` })),
+  variant: Type.Optional(Type.Enum([...VARIANTS], { description: 'Default video.' })),
 })
 
 const Count = Type.Integer({ minimum: 0 })

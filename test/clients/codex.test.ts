@@ -7,6 +7,7 @@ import { after, afterEach, before, beforeEach, test } from 'node:test'
 import { startChatApp } from '../support/http/chat-app.ts'
 import { ROOT } from '../support/sources.ts'
 import { chunk, textFrames, USAGE } from '../support/upstream/chat-upstream.ts'
+import { startStrictApp } from './strict-app.ts'
 
 const CODEX = join(ROOT, 'test/clients/codex/node_modules/.bin/codex')
 const INSTALL = 'Codex is not installed: npm ci --prefix test/clients/codex'
@@ -70,6 +71,26 @@ for (const transport of ['http', 'websocket'] as const) {
   })
 }
 
+for (const transport of ['http', 'websocket'] as const) {
+  test(`codex over ${transport} makes twenty calls, one of which prints NUL, before a strict chat server`, {
+    skip,
+  }, async (t) => {
+    const strict = await startStrictApp()
+    t.after(() => strict.close())
+    const commands = Array.from({ length: 20 }, (_, i) => (i === 6 ? "printf 'ELF\\000\\001'" : `echo step ${i + 1}`))
+    strict.upstream.play(...commands.map((cmd) => ({ call: 'exec_command', with: { cmd } })), { text: 'Twenty.' })
+    const { code, events } = await codex('Count to twenty.', transport, strict)
+    assert.deepEqual(strict.upstream.refused, [])
+    assert.equal(code, 0)
+    const items = events.flatMap(({ type, item }) => (type === 'item.completed' ? [item] : []))
+    assert.equal(items.filter(({ type }) => type === 'command_execution').length, 20)
+    assert.equal(items.at(-1).text, 'Twenty.')
+    const outputs = strict.upstream.requests.at(-1)!.messages.filter(({ role }: Message) => role === 'tool')
+    assert.match(JSON.stringify(outputs[6].content), /ELF/)
+    assert.match(JSON.stringify(outputs[19].content), /step 20/)
+  })
+}
+
 test('codex shows why it cannot continue', { skip }, async () => {
   service.upstream.reply({
     kind: 'json',
@@ -88,8 +109,9 @@ type Message = Record<string, any>
 async function codex(
   task: string,
   transport: 'http' | 'websocket',
+  { app, person }: Pick<typeof service, 'app' | 'person'> = service,
 ): Promise<{ code: number | null; events: Message[] }> {
-  writeFileSync(join(home, 'config.toml'), configText(transport))
+  writeFileSync(join(home, 'config.toml'), configText(transport, app.url))
   const args = [
     'exec',
     '--json',
@@ -102,7 +124,7 @@ async function codex(
   const nowhere = 'http://127.0.0.1:9'
   const child = spawn(process.execPath, [CODEX, ...args], {
     env: {
-      ...{ PATH: process.env.PATH, HOME: home, CODEX_HOME: home, KINORA_API_KEY: service.person.key },
+      ...{ PATH: process.env.PATH, HOME: home, CODEX_HOME: home, KINORA_API_KEY: person.key },
       ...{ HTTPS_PROXY: nowhere, HTTP_PROXY: nowhere, NO_PROXY: '127.0.0.1' },
     },
     stdio: ['ignore', 'pipe', 'ignore'],
@@ -129,14 +151,14 @@ async function codex(
 }
 
 /** As docs/clients.md has it; the last lines keep Codex from calling anyone else. */
-function configText(transport: 'http' | 'websocket'): string {
+function configText(transport: 'http' | 'websocket', url: string): string {
   return `
 model = "m"
 model_provider = "kinora"
 
 [model_providers.kinora]
 name = "Kinora"
-base_url = "${service.app.url}/v1"
+base_url = "${url}/v1"
 env_key = "KINORA_API_KEY"
 wire_api = "responses"
 supports_websockets = ${transport === 'websocket'}

@@ -34,7 +34,7 @@ const Call = exact({
 })
 const Usage = exact({
   input_tokens: Type.Integer({ minimum: 1 }),
-  input_tokens_details: exact({ cached_tokens: Type.Integer() }),
+  input_tokens_details: exact({ cached_tokens: Type.Integer(), cache_write_tokens: Type.Integer() }),
   output_tokens: Type.Integer({ minimum: 1 }),
   output_tokens_details: exact({ reasoning_tokens: Type.Integer() }),
   total_tokens: Type.Integer(),

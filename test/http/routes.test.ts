@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import type { Endpoint } from '../../server/identity/caller/endpoint.ts'
 import { newCustomer, startApp, type TestApp, type TestPerson } from '../support/http/app.ts'
+import { rawConnection } from '../support/http/raw-http.ts'
 import { type Caller, send } from '../support/http/send.ts'
 import { assertRefused } from '../support/http/videos-app.ts'
 
@@ -117,6 +118,22 @@ test('405 with the methods there are, on every path, only for callers that are k
     if (allow.has('GET')) allow.add('HEAD')
     assert.deepEqual(new Set(answer.headers.get('allow')!.split(', ')), allow, path)
     if (!open) assert.equal((await send(app, method, path.replace(/:\w+/g, 'x'))).status, 401, path)
+  }
+})
+
+test('405 for TRACE, which clients of the standard library cannot send', async (t) => {
+  const connection = await rawConnection(app.url)
+  t.after(() => connection.close())
+  for (const [path, credential] of [
+    ['/v1/models', `authorization: Bearer ${person.key}\r\n`],
+    ['/v1/videos/video_00000000000000000000000000', `authorization: Bearer ${person.key}\r\n`],
+    ['/console/session', `cookie: ${person.cookie}\r\n`],
+    ['/healthz', ''],
+  ]) {
+    await connection.write(`TRACE ${path} HTTP/1.1\r\nhost: x\r\n${credential}\r\n`)
+    const { status, headers, body } = await connection.answer()
+    assert.equal(status, 405, `${path}: ${body}`)
+    assert.match(headers.allow!, /\bGET\b/)
   }
 })
 

@@ -112,6 +112,20 @@ test('every file and folder that a document names is there', () => {
   assert.deepEqual(wrong, [])
 })
 
+test('docs/clients.md names the versions of clients and generators that the tests run', () => {
+  const page = read('docs/clients.md')
+  const packages = ['', 'test/clients/codex/', 'test/clients/openapi/', 'test/clients/judges/'].flatMap((folder) => {
+    const { dependencies, devDependencies } = JSON.parse(read(`${folder}package.json`))
+    return Object.entries<string>({ ...devDependencies, ...dependencies })
+  })
+  const pip = [...read('test/clients/toolchains/requirements.txt').matchAll(/^([\w-]+)==(\S+)$/gm)]
+  const go = [...read('test/clients/toolchains/install.sh').matchAll(/cmd\/([\w-]+)@v(\S+)/g)]
+  const versions = [...packages, ...[...pip, ...go].map(([, name, version]) => [name!, version!] as const)]
+  const named = /^(openai|@openai\/|openai-agents$|ai$|@ai-sdk\/openai|@?langchain.openai$|openapi-|oapi-codegen)/
+  const wrong = versions.filter(([name, version]) => named.test(name) && !page.includes(version))
+  assert.deepEqual(wrong, [])
+})
+
 test('every folder that may be imported is in the table of ARCHITECTURE.md', () => {
   const [, tree] = /^## The tree\n([\s\S]*?)\n## /m.exec(read('ARCHITECTURE.md'))!
   const [, table] = /MAY_IMPORT = \{([\s\S]*?)\n\}/.exec(read('.dependency-cruiser.js'))!

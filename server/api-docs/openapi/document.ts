@@ -1,6 +1,7 @@
 import type { TSchema } from 'typebox'
 import type { Endpoint } from '../../identity/caller/endpoint.ts'
 import { errorResponseOf, errorResponses, errorSchema, errorStatuses } from './errors.ts'
+import { generatorForms } from './generator-forms.ts'
 import { answerHeaders, isBytes } from './headers.ts'
 import { formContent, withNulls } from './request-bodies.ts'
 import { nameSchemas } from './schema-names.ts'
@@ -79,6 +80,7 @@ function describeOperation(spec: Endpoint): Json {
     tags: [tagOf(spec)],
     operationId: operationId(spec),
     summary: spec.summary,
+    description: spec.description,
     security: securityOf(spec),
     ...parametersOf(spec),
     ...requestBodyOf(spec),
@@ -168,13 +170,22 @@ function headersOf(spec: Endpoint): Json[] {
   ]
 }
 
-function requestBodyOf({ body, form, accepts = ['json'] }: Endpoint): { requestBody?: Json } {
+function requestBodyOf(spec: Endpoint): { requestBody?: Json } {
+  const { body, accepts = ['json'] } = spec
   if (!body) return {}
+  const json = accepts.includes('json')
+  const form = json ? { schema: SAME_AS_JSON } : formContent(named(plain(body), `${titleOf(spec)}Form`))
   const content = {
-    ...(accepts.includes('json') && { 'application/json': { schema: withNulls(plain(body)) } }),
-    ...(accepts.includes('multipart') && { 'multipart/form-data': formContent(plain(form ?? body)) }),
+    ...(json && { 'application/json': { schema: named(withNulls(plain(body)), `${titleOf(spec)}Body`) } }),
+    ...(accepts.includes('multipart') && { 'multipart/form-data': form }),
   }
   return { requestBody: { required: true, content } }
+}
+
+/** A second shape is not compiled: openapi-generator imports it and does not write it, openapi-python-client sends a shared one twice. */
+const SAME_AS_JSON: Json = {
+  type: 'object',
+  description: 'The members of the JSON body as fields; objects, and lists of them, as parts of JSON.',
 }
 
 function successOf(spec: Endpoint): { description: string; content?: Json } {
@@ -182,22 +193,38 @@ function successOf(spec: Endpoint): { description: string; content?: Json } {
   if (spec.response_type) {
     return { description: 'Text.', content: { [spec.response_type]: { schema: { type: 'string' } } } }
   }
-  const json = spec.response && { 'application/json': { schema: plain(spec.response) } }
-  const stream = spec.events && { 'text/event-stream': { schema: plain(spec.events) } }
+  const json = spec.response && {
+    'application/json': { schema: named(plain(spec.response), `${titleOf(spec)}Result`) },
+  }
+  const stream = spec.events && { 'text/event-stream': { schema: named(plain(spec.events), `${titleOf(spec)}Event`) } }
   const description = stream ? STREAM_TEXT : 'Done.'
   return json || stream ? { description, content: { ...json, ...stream } } : { description }
+}
+
+/** With this name unless it has one: generators number what has none, and some of them twice. */
+function named(schema: Json, name: string): Json {
+  const { object } = (schema.properties ?? {}) as Record<string, Json>
+  return schema.title !== undefined || object?.const !== undefined ? schema : { title: name, ...schema }
+}
+
+/** `getVideos` as the beginning of the names of its shapes: `GetVideos`. */
+function titleOf(spec: Endpoint): string {
+  const id = operationId(spec)
+  return id[0]!.toUpperCase() + id.slice(1)
 }
 
 /** OpenAPI 3.1 has no word for the events of a stream: as is usual, the schema of `text/event-stream` is that of one event's data. */
 const STREAM_TEXT =
   'The answer, or with `stream: true` its events: the `data` of each has this schema, but for the last, which is `[DONE]`.'
 
-/** Bytes have a media type and no schema: https://spec.openapis.org/oas/v3.1.1#considerations-for-file-uploads */
+/** OpenAPI 3.1 needs no schema for bytes; generators know them by the `format` of 3.0, which means nothing to 3.1. */
 function bytesOf({ response_type, other_response_types = [] }: Endpoint): Json {
-  return Object.fromEntries([response_type!, ...other_response_types].map((type) => [type, {}]))
+  return Object.fromEntries(
+    [response_type!, ...other_response_types].map((type) => [type, { schema: { type: 'string', format: 'binary' } }]),
+  )
 }
 
-/** The schema as plain JSON, without what the validator keeps beside it. */
+/** The schema as plain JSON, in the forms that generators compile, without what the validator keeps beside it. */
 function plain(schema: object): Json {
-  return JSON.parse(JSON.stringify(schema)) as Json
+  return generatorForms(JSON.parse(JSON.stringify(schema))) as Json
 }

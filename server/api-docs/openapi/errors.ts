@@ -41,9 +41,9 @@ export function errorSchema(): Json {
   const types = [...new Set(Object.values(ERRORS).map(({ type }) => type))].sort()
   const properties = {
     message: { type: 'string', description: 'For people; names the remedy.' },
-    type: { enum: types },
+    type: { type: 'string', enum: types },
     param: { type: ['string', 'null'], description: 'The field, such as `references.images[0].file_id`.' },
-    code: { enum: Object.keys(ERRORS).sort(), description: 'For programs.' },
+    code: { type: 'string', enum: Object.keys(ERRORS).sort(), description: 'For programs.' },
   }
   const error = { type: 'object', required: Object.keys(properties), properties }
   return { type: 'object', required: ['error'], properties: { error } }

@@ -23,7 +23,7 @@ const text = { type: 'string' }
 
 /** The meaning of each header. Source: contract 1.3. */
 const HEADERS: Readonly<Record<Name, { description: string; schema: Json }>> = {
-  'accept-ranges': { description: 'Byte ranges are understood.', schema: { const: 'bytes' } },
+  'accept-ranges': { description: 'Byte ranges are understood.', schema: { type: 'string', const: 'bytes' } },
   allow: { description: 'The methods of this path.', schema: text },
   'cache-control': { description: 'Who may keep the answer.', schema: text },
   'content-disposition': { description: 'The name of the file.', schema: text },
@@ -32,7 +32,7 @@ const HEADERS: Readonly<Record<Name, { description: string; schema: Json }>> = {
   etag: { description: 'Names this state of the content, for `If-None-Match`.', schema: text },
   'idempotent-replayed': {
     description: 'The job is the one that an earlier request with the same `Idempotency-Key` made.',
-    schema: { const: 'true' },
+    schema: { type: 'string', const: 'true' },
   },
   location: { description: 'Where the browser goes.', schema: text },
   'openai-poll-after-ms': {
@@ -45,11 +45,11 @@ const HEADERS: Readonly<Record<Name, { description: string; schema: Json }>> = {
     schema: { type: 'integer', minimum: 1, maximum: 60 },
   },
   'set-cookie': { description: 'The cookie of the console login.', schema: text },
-  'www-authenticate': { description: 'The scheme of the credential.', schema: { const: 'Bearer' } },
-  'x-accel-buffering': { description: 'Proxies must not buffer the events.', schema: { const: 'no' } },
+  'www-authenticate': { description: 'The scheme of the credential.', schema: { type: 'string', const: 'Bearer' } },
+  'x-accel-buffering': { description: 'Proxies must not buffer the events.', schema: { type: 'string', const: 'no' } },
   'x-content-type-options': {
     description: 'The declared media type is final: no sniffing.',
-    schema: { const: 'nosniff' },
+    schema: { type: 'string', const: 'nosniff' },
   },
   'x-dropped-items': {
     description: 'Types of input items that were accepted and not sent to the model, separated by commas.',
@@ -71,7 +71,7 @@ const HEADERS: Readonly<Record<Name, { description: string; schema: Json }>> = {
   'x-request-id': { description: 'Names the request in the logs.', schema: text },
   'x-should-retry': {
     description: 'Whether the same request may succeed later without another change.',
-    schema: { enum: ['true', 'false'] },
+    schema: { type: 'string', enum: ['true', 'false'] },
   },
 }
 

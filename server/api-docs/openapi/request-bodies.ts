@@ -47,7 +47,7 @@ function orNull(schema: Json): Json {
   const { type, anyOf, description, default: usual, ...rest } = schema
   const about = { ...(description !== undefined && { description }), ...(usual !== undefined && { default: usual }) }
   if (Array.isArray(anyOf)) return { ...schema, anyOf: [...anyOf, { type: 'null' }] }
-  if (typeof type === 'string' && rest.enum === undefined && rest.const === undefined)
+  if (typeof type === 'string' && !rest.properties && rest.enum === undefined && rest.const === undefined)
     return { ...schema, type: [type, 'null'] }
   return { ...about, anyOf: [{ ...(type !== undefined && { type }), ...rest }, { type: 'null' }] }
 }

@@ -31,6 +31,7 @@ export function typeOf(schema: Json, language: PageLanguage): string {
     const: fixed,
     enum: choices,
     anyOf,
+    oneOf,
     type,
     items,
   } = schema as {
@@ -38,13 +39,15 @@ export function typeOf(schema: Json, language: PageLanguage): string {
     const?: unknown
     enum?: unknown[]
     anyOf?: Json[]
+    oneOf?: Json[]
     type?: string | string[]
     items?: Json
   }
   if ($ref) return linkTo($ref.slice($ref.lastIndexOf('/') + 1))
   if (fixed !== undefined) return value(fixed)
   if (choices) return choices.length > 12 ? words.text : choices.map(value).join(' ')
-  if (anyOf) return [...new Set(anyOf.map((each) => typeOf(each, language)))].join(words.or)
+  const variants = anyOf ?? oneOf
+  if (variants) return [...new Set(variants.map((each) => typeOf(each, language)))].join(words.or)
   if (type === 'array') return words.list_of(items ? typeOf(items, language) : words.anything)
   return Array.isArray(type) ? type.join(words.or) : (type ?? words.anything)
 }

@@ -1,8 +1,11 @@
+import { JAPANESE_OPERATIONS } from './japanese-operations.ts'
+
 /**
  * What the API says of itself, in Japanese: summaries of endpoints, descriptions of parts and fields, by their English text. A test
  * finds those that are missing.
  */
 export const JAPANESE: Readonly<Record<string, string>> = {
+  ...JAPANESE_OPERATIONS,
   'Asynchronous video jobs: submit, poll, download.': '非同期の動画ジョブ：送信、状態の確認、ダウンロード。',
   'Images, videos, audio and documents that jobs and messages refer to.':
     'ジョブやメッセージから参照する画像、動画、音声、文書。',
@@ -93,10 +96,6 @@ export const JAPANESE: Readonly<Record<string, string>> = {
   'How many events are sent again.': '再送するイベントの数。',
   'Go to the identity provider': 'ID プロバイダーへ移動する',
   'Come back from the identity provider': 'ID プロバイダーから戻る',
-  'One field for each frame.': 'フレームごとに 1 つのフィールド。',
-  'One field for each image.': '画像ごとに 1 つのフィールド。',
-  'One field for each video.': '動画ごとに 1 つのフィールド。',
-  'One field for each audio file.': '音声ごとに 1 つのフィールド。',
   'Sign in to the console': 'コンソールにサインインする',
   'End this console session': 'このコンソールのセッションを終了する',
   'Who is signed in, and in which organization': 'サインインしている人と組織',
@@ -155,7 +154,9 @@ export const JAPANESE: Readonly<Record<string, string>> = {
   'First frame, last frame or both. Not together with references.':
     '最初のフレーム、最後のフレーム、または両方。参照素材とは併用できません。',
   'At least one image or video.': '画像か動画が 1 つ以上必要です。',
-  'One of video, thumbnail, spritesheet. Default video.': 'video、thumbnail、spritesheet のいずれか。既定は video。',
+  'The members of the JSON body as fields; objects, and lists of them, as parts of JSON.':
+    'JSON の本文と同じ項目をフィールドで送ります。オブジェクトとその配列は JSON のパートにします。',
+  'Default video.': '既定値は video。',
   'Keys of 1 to 64 characters.': 'キーは 1〜64 文字。',
   'Send it back with the call: some models require it.':
     '呼び出しと一緒にそのまま返してください。これを必要とするモデルがあります。',

@@ -8,6 +8,7 @@ type Operation = {
   method: string
   path: string
   summary: string
+  description?: string
   tags: string[]
   operationId: string
   security: Json[]
@@ -20,17 +21,23 @@ type Operation = {
 export type Examples = ReadonlyMap<string, unknown>
 
 /** Whom a part of the page is written for, and with which examples. */
-type Reader = { language: PageLanguage; words: (typeof WORDS)[PageLanguage]; examples: Examples }
+type Reader = {
+  language: PageLanguage
+  words: (typeof WORDS)[PageLanguage]
+  examples: Examples
+  /** The named shapes of the document. */
+  schemas: Record<string, Json>
+}
 
 /**
  * The API as a page of HTML in one language, that loads nothing but its own style sheet and runs no script. `document` comes from
  * `describeApi`, `examples` from `examplesOf`.
  */
 export function docsPage(document: Json, examples: Examples, language: PageLanguage): string {
-  const reader = { language, words: WORDS[language], examples }
   const operations = operationsOf(document)
   const tags = document.tags as Tag[]
   const schemas = (document.components as { schemas: Record<string, Json> }).schemas
+  const reader = { language, words: WORDS[language], examples, schemas }
   const list = contents(tags, operations, reader)
   const { words } = reader
   const parts = tags.map(({ name, description = '' }) => {
@@ -86,7 +93,7 @@ function contents(tags: readonly Tag[], operations: Operation[], reader: Reader)
 }
 
 function operationBlock(operation: Operation, reader: Reader): string {
-  const { operationId, method, path, summary, security } = operation
+  const { operationId, method, path, summary, description = '', security } = operation
   const { words, language } = reader
   const who =
     security.length === 0
@@ -96,6 +103,7 @@ function operationBlock(operation: Operation, reader: Reader): string {
           .map((name) => (name === 'api_key' ? words.api_key : words.console_login))
           .join(words.or)
   return `<details id="${operationId}"><summary>${badge(method)}<code>${escapeHtml(path)}</code><span class="what">${inline(translate(language, summary))}</span><i>${who}</i></summary>
+<p>${inline(translate(language, description))}</p>
 <pre><code>${escapeHtml(curlOf(operation, reader))}</code></pre>
 ${parametersBlock(operation, reader)}${bodyBlock(operation, reader)}${answerBlock(operation, reader)}</details>`
 }
@@ -114,10 +122,11 @@ function parametersBlock({ parameters = [] }: Operation, reader: Reader): string
 
 function bodyBlock({ requestBody }: Operation, reader: Reader): string {
   if (!requestBody) return ''
-  const { words, language } = reader
+  const { words, language, schemas } = reader
   const types = Object.keys(requestBody.content)
-  const schema = Object.values(requestBody.content)[0]?.schema
-  const fields = schema ? fieldTable(fieldsOf(schema, language), reader) : ''
+  const { $ref, ...inline } = Object.values(requestBody.content)[0]?.schema ?? {}
+  const schema = typeof $ref === 'string' ? schemas[$ref.slice($ref.lastIndexOf('/') + 1)]! : inline
+  const fields = fieldTable(fieldsOf(schema, language), reader)
   return `<h4>${words.body} <small>${types.map(escapeHtml).join(words.or)}</small></h4>${fields}`
 }
 
@@ -126,7 +135,7 @@ function answerBlock({ responses }: Operation, reader: Reader): string {
   const errors = Object.keys(responses).filter((status) => Number(status) >= 400)
   const content = Object.entries(responses['200']?.content ?? {})
   const shown = content.map(([type, { schema }]) =>
-    schema?.$ref || schema?.anyOf
+    schema?.$ref || schema?.anyOf || schema?.oneOf
       ? typeOf(schema, language)
       : schema
         ? fieldTable(fieldsOf(schema, language), reader)
@@ -137,7 +146,7 @@ function answerBlock({ responses }: Operation, reader: Reader): string {
 
 function schemaBlock(name: string, schema: Json, reader: Reader): string {
   const fields = fieldTable(fieldsOf(schema, reader.language), reader)
-  const choice = schema.anyOf ? `<p>${typeOf(schema, reader.language)}</p>` : ''
+  const choice = schema.anyOf || schema.oneOf ? `<p>${typeOf(schema, reader.language)}</p>` : ''
   return `<details id="schema-${name}"><summary><code>${name}</code></summary>${choice}${fields}</details>`
 }
 

@@ -12,6 +12,7 @@ export const activityEndpoints: readonly Endpoint[] = [
     path: '/console/activity',
     auth: 'session',
     summary: 'List who changed what in this organization, newest first',
+    description: 'Changes by people, by API keys and by operators.',
     query: List,
     response: ActivityList,
     async handle(ctx, { principal, query }) {

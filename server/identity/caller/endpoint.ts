@@ -46,6 +46,8 @@ export type EndpointSpec<A extends Auth, B extends TSchema, Q extends TSchema> =
   auth: A
   /** First line in the API page. */
   summary: string
+  /** For the API page: what the summary leaves open. */
+  description?: string
   body?: B
   /** `handler`: the contract orders other checks before the body's shape, so the handler calls its own `shape`. Default `first`. */
   body_check?: 'first' | 'handler'
@@ -53,9 +55,9 @@ export type EndpointSpec<A extends Auth, B extends TSchema, Q extends TSchema> =
   text_repair?: TextRepair
   /** Encodings of the body; empty when the endpoint takes none. Default `json` with a body schema, else none. */
   accepts?: ReadonlyArray<'json' | 'multipart'>
-  /** Shape of the multipart form where it differs from that of `body`. */
-  form?: TSchema
   query?: Q
+  /** `handler`: other checks come before those of the query, which is text as it was sent. Default `first`. */
+  query_check?: 'first' | 'handler'
   /** Shape of the 200 answer; absent for raw bytes. */
   response?: TSchema
   /** Media type of the 200 answer when it is not JSON. */
@@ -162,7 +164,7 @@ function hasLimits(config: Config): boolean {
 function addRoute(http: FastifyInstance, live: LiveContext, spec: Endpoint, admit: Admit): void {
   const accepts = new Set(spec.accepts ?? (spec.body ? (['json'] as const) : []))
   const checkBody = spec.body && spec.body_check !== 'handler' ? shape(spec.body) : (body: unknown) => body
-  const checkQuery = spec.query ? shape(spec.query) : () => ({})
+  const checkQuery = spec.query && spec.query_check !== 'handler' ? shape(spec.query) : (query: unknown) => query
   // What takes forms alone is an upload and may take long to arrive.
   const upload = accepts.has('multipart') && !accepts.has('json')
   const body_bytes_max = spec.auth === 'none' || spec.auth === 'signed_url' ? OPEN_BODY_BYTES_MAX : undefined
@@ -269,6 +271,8 @@ function requireStorablePath(request: FastifyRequest): void {
   }
 }
 
+const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE']
+
 function addWrongMethods(
   http: FastifyInstance,
   path: string,
@@ -276,7 +280,7 @@ function addWrongMethods(
 ): void {
   const allowed = new Set<string>(specs.map((spec) => spec.method))
   if (allowed.has('GET')) allowed.add('HEAD')
-  const others = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'].filter((method) => !allowed.has(method))
+  const others = METHODS.filter((method) => !allowed.has(method))
   const spec = specs[0]!
   http.route({
     method: others as Method[],

@@ -32,6 +32,7 @@ const listOpen = endpoint({
   path: '/console/invitations',
   auth: 'session',
   summary: 'List open invitations',
+  description: 'Those that were not accepted and have not expired.',
   query: List,
   response: InvitationList,
   async handle(ctx, { principal, query }) {
@@ -47,6 +48,7 @@ const create = endpoint({
   path: '/console/invitations',
   auth: 'session',
   summary: 'Invite a person; give them the address in the answer',
+  description: 'No mail is sent. The address is shown in this answer and never again.',
   body: CreateInvitation,
   response: CreatedInvitation,
   errors: ['conflict'],
@@ -63,6 +65,7 @@ const withdrawOpen = endpoint({
   path: '/console/invitations/:id',
   auth: 'session',
   summary: 'Withdraw an open invitation',
+  description: 'Its address no longer works.',
   response: Deleted,
   async handle(ctx, { principal, params }) {
     const id = params.id!
@@ -77,6 +80,7 @@ const preview = endpoint({
   path: '/console/invitations/preview',
   auth: 'none',
   summary: 'Preview an invitation, for the person who holds its token',
+  description: 'The organization, the role, and whether the address has an account.',
   body: PreviewInvitation,
   response: InvitationPreview,
   headers: { 'cache-control': 'always' },
@@ -95,6 +99,7 @@ function acceptEndpoint(identity: Identity): Endpoint {
     path: '/console/invitations/accept',
     auth: 'none',
     summary: 'Accept an invitation, as a new person or as the one who is signed in',
+    description: 'Signs a new person in.',
     body: AcceptInvitation,
     response: SignInAnswer,
     headers: { 'cache-control': 'always', 'set-cookie': 'sometimes' },

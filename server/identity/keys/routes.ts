@@ -14,6 +14,7 @@ export function keyEndpoints({ callers }: Identity): Endpoint[] {
     path: '/console/api_keys',
     auth: 'session',
     summary: 'List API keys: your own, and everybody’s for owners and admins',
+    description: 'Only a hint of each key is shown.',
     query: List,
     response: ApiKeyList,
     async handle(ctx, { principal, query }) {
@@ -27,6 +28,7 @@ export function keyEndpoints({ callers }: Identity): Endpoint[] {
     path: '/console/api_keys',
     auth: 'session',
     summary: 'Make an API key for yourself in this organization',
+    description: 'The key is shown in this answer and never again.',
     body: CreateKey,
     response: CreatedApiKey,
     example: { name: 'laptop' },
@@ -43,6 +45,7 @@ export function keyEndpoints({ callers }: Identity): Endpoint[] {
     path: '/console/api_keys/:id',
     auth: 'session',
     summary: 'Revoke an API key for good',
+    description: 'Calls with it are rejected within seconds.',
     response: Deleted,
     async handle(ctx, { principal, params }) {
       const id = params.id!

@@ -17,6 +17,7 @@ function signInEndpoint(identity: Identity): Endpoint {
     path: '/console/auth/sign-in/email',
     auth: 'none',
     summary: 'Sign in to the console',
+    description: 'Sets the session cookie, or asks for the second factor where it is on. Failed attempts are limited.',
     body: SignIn,
     response: SignInAnswer,
     headers: { 'cache-control': 'always', 'set-cookie': 'always' },
@@ -36,6 +37,7 @@ function signOutEndpoint(identity: Identity): Endpoint {
     path: '/console/auth/sign-out',
     auth: 'none',
     summary: 'End this console session',
+    description: 'Clears the session cookie. Other sessions of yours go on.',
     response: SignedOut,
     headers: { 'set-cookie': 'always' },
     async handle(ctx, { request, reply }) {
@@ -53,6 +55,7 @@ function presentSession(identity: Identity): Endpoint[] {
     path: '/console/session',
     auth: 'session',
     summary: 'Who is signed in, and in which organization',
+    description: 'With the other organizations the person belongs to.',
     response: ConsoleSession,
     async handle(ctx, { principal, reply }) {
       return showSession(ctx, reply, principal)
@@ -63,6 +66,7 @@ function presentSession(identity: Identity): Endpoint[] {
     path: '/console/session/organization',
     auth: 'session',
     summary: 'Switch this session to another organization of yours',
+    description: 'Later calls of this session act in that organization.',
     body: SwitchOrganization,
     response: ConsoleSession,
     errors: ['not_found'],

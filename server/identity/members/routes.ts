@@ -13,6 +13,7 @@ export function memberEndpoints({ callers }: Identity): Endpoint[] {
     path: '/console/members',
     auth: 'session',
     summary: 'List the people of this organization',
+    description: 'Each with their role.',
     query: List,
     response: MemberList,
     async handle(ctx, { principal, query }) {
@@ -26,6 +27,7 @@ export function memberEndpoints({ callers }: Identity): Endpoint[] {
     path: '/console/members/:user_id',
     auth: 'session',
     summary: 'Give a person another role',
+    description: 'The last owner of an organization keeps that role.',
     body: ChangeRole,
     response: Member,
     errors: ['conflict'],
@@ -42,6 +44,7 @@ export function memberEndpoints({ callers }: Identity): Endpoint[] {
     path: '/console/members/:user_id',
     auth: 'session',
     summary: 'Remove a member from this organization',
+    description: 'Their API keys in it are revoked.',
     response: Deleted,
     errors: ['conflict'],
     async handle(ctx, { principal, params }) {

@@ -21,6 +21,7 @@ export function oidcEndpoints(identity: Identity): Endpoint[] {
     redirects: true,
     headers: REDIRECT_HEADERS,
     summary: 'Go to the identity provider',
+    description: 'The browser is redirected there, and comes back to the callback.',
     errors: ['unknown_url'],
     async handle(ctx, { reply }) {
       const provider = requireProvider(identity)
@@ -38,6 +39,7 @@ export function oidcEndpoints(identity: Identity): Endpoint[] {
     redirects: true,
     headers: REDIRECT_HEADERS,
     summary: 'Come back from the identity provider',
+    description: 'Checks what the provider says and signs the person in.',
     query: AuthorizationResponse,
     errors: ['unknown_url'],
     async handle(ctx, { query, request, reply }) {

@@ -34,6 +34,7 @@ const readProfile = endpoint({
   path: '/console/profile',
   auth: 'session',
   summary: 'Your own name, and how you sign in',
+  description: 'Whether by a password, an identity provider or both.',
   response: Profile,
   handle: async (ctx, { principal }) => showProfile(ctx, principal.user_id),
 })
@@ -43,6 +44,7 @@ const changeProfile = endpoint({
   path: '/console/profile',
   auth: 'session',
   summary: 'Change your own name',
+  description: 'It is shown to the people of your organizations.',
   body: ChangeProfile,
   response: Profile,
   example: { name: 'Mika Mori' },
@@ -59,6 +61,7 @@ function passwordEndpoint(identity: Identity): Endpoint {
     path: '/console/password',
     auth: 'session',
     summary: 'Change your password; every other session of yours ends',
+    description: 'Needs the present password.',
     body: ChangePassword,
     response: ConsoleSession,
     headers: { 'set-cookie': 'always' },
@@ -79,6 +82,7 @@ function ownSessions({ callers }: Identity): Endpoint[] {
     path: '/console/sessions',
     auth: 'session',
     summary: 'List the browsers you are signed in with',
+    description: 'Each with the time of its last use.',
     query: List,
     response: LoginSessionList,
     async handle(ctx, { principal, query }) {
@@ -94,6 +98,7 @@ function ownSessions({ callers }: Identity): Endpoint[] {
     path: '/console/sessions/:id',
     auth: 'session',
     summary: 'End one of your sessions',
+    description: 'That browser has to sign in again.',
     response: Deleted,
     async handle(ctx, { principal, params }) {
       const id = params.id!
@@ -107,6 +112,7 @@ function ownSessions({ callers }: Identity): Endpoint[] {
     path: '/console/sessions',
     auth: 'session',
     summary: 'End every session of yours but this one',
+    description: 'The answer says how many there were.',
     response: SessionsEnded,
     async handle(ctx, { principal }) {
       const count = await deleteSessionsOf(ctx.db, principal.user_id, principal.session_id)

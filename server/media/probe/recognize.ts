@@ -30,6 +30,9 @@ const ACCEPTED: Record<string, RecognizedType> = {
   'audio/webm': { media_type: 'audio/webm', family: 'audio' },
 }
 
+/** The media types of accepted containers. */
+export const ACCEPTED_TYPES = [...new Set(Object.values(ACCEPTED).map(({ media_type }) => media_type))]
+
 /** The media type of a file from its bytes alone, never from its name. Unknown bytes are `application/octet-stream`. */
 export async function recognizeType(path: string): Promise<RecognizedType> {
   const { fileTypeFromFile } = await fileType()

@@ -57,7 +57,10 @@ export function usageView(usage: TokenUsage): ResponseUsage {
   const { prompt_tokens, completion_tokens, total_tokens, ...details } = chatUsage(usage)
   return {
     input_tokens: prompt_tokens,
-    input_tokens_details: { cached_tokens: details.prompt_tokens_details.cached_tokens },
+    input_tokens_details: {
+      cached_tokens: details.prompt_tokens_details.cached_tokens,
+      cache_write_tokens: details.prompt_tokens_details.cache_write_tokens,
+    },
     output_tokens: completion_tokens,
     output_tokens_details: { reasoning_tokens: details.completion_tokens_details.reasoning_tokens },
     total_tokens,

@@ -30,6 +30,7 @@ function createResponse(deps: ResponseDeps, streams: StreamOptions): Endpoint {
     path: '/v1/responses',
     auth: 'api_key_or_session',
     summary: 'Create a response: plain, streamed or in the background',
+    description: "The request and response of OpenAI's responses. It is stored for 30 days unless `store` is false.",
     body: CreateResponse,
     body_check: 'handler',
     response: ResponseObject,

@@ -1,9 +1,7 @@
 import { type Endpoint, endpoint } from '../../identity/caller/endpoint.ts'
-import { ApiError } from '../../platform/errors.ts'
-import { supportedValues } from '../../platform/schema/explain.ts'
 import { rebuiltEvents } from '../events/event.ts'
 import { ResponseStreamEvent } from '../schema/events.ts'
-import { INCLUDES, ResponseObject } from '../schema/response.ts'
+import { ResponseObject } from '../schema/response.ts'
 import { DeletedResponse, INPUT_PAGE, InputList, InputQuery, StoredQuery } from '../schema/stored.ts'
 import { cancelResponse, deleteResponse } from '../stored/cancel.ts'
 import { pageOfInput, readResponse } from '../stored/read.ts'
@@ -22,11 +20,12 @@ function readStored(streams: StreamOptions): Endpoint {
     method: 'GET',
     path: '/v1/responses/:response_id',
     summary: 'Read a stored response, plain or as events',
+    description: 'Only the person who made it can read it. A background response streams its events as they come.',
+    // What is included was decided when the response was made: here the values are only checked.
     query: StoredQuery,
     response: ResponseObject,
     events: ResponseStreamEvent,
     async handle(ctx, { principal, params, query, reply }) {
-      requireKnownIncludes(query)
       const { background, body } = await readResponse(ctx, principal, params.response_id!)
       if (!query.stream) return body
       const after = query.starting_after ?? -1
@@ -41,6 +40,7 @@ const deleteStored = endpoint({
   method: 'DELETE',
   path: '/v1/responses/:response_id',
   summary: 'Delete a stored response; a running one is cancelled first',
+  description: 'Its items cannot be continued from afterwards.',
   response: DeletedResponse,
   async handle(ctx, { principal, params }) {
     const id = params.response_id!
@@ -54,6 +54,7 @@ const cancelStored = endpoint({
   method: 'POST',
   path: '/v1/responses/:response_id/cancel',
   summary: 'Cancel a background response',
+  description: 'What was produced so far is charged. A response that has ended is returned as it is.',
   response: ResponseObject,
   errors: ['invalid_request_error'],
   handle: (ctx, { principal, params }) => cancelResponse(ctx, principal, params.response_id!),
@@ -64,20 +65,11 @@ const listInputItems = endpoint({
   method: 'GET',
   path: '/v1/responses/:response_id/input_items',
   summary: 'List what a response was asked with',
+  description: 'The input items of a stored response, the newest first unless `order` says otherwise.',
   query: InputQuery,
   response: InputList,
   async handle(ctx, { principal, params, query }) {
-    requireKnownIncludes(query)
     const { after = null, order = 'desc', limit = INPUT_PAGE.default } = query
     return pageOfInput(ctx, principal, { response_id: params.response_id!, after, order, limit })
   },
 })
-
-/** What is included was decided when the response was made: here the values are only checked. */
-function requireKnownIncludes(query: { include?: string | string[]; 'include[]'?: string | string[] }): void {
-  const asked = [query.include ?? [], query['include[]'] ?? []].flat()
-  const wrong = asked.find((each) => !(INCLUDES as readonly string[]).includes(each))
-  if (wrong === undefined) return
-  const text = `Invalid value: '${wrong.slice(0, 64)}'. ${supportedValues(INCLUDES)}`
-  throw new ApiError('invalid_value', text, { param: 'include' })
-}

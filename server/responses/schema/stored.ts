@@ -1,14 +1,15 @@
 import Type, { type Static } from 'typebox'
 import { listQuery, listSchema } from '../../platform/http/list.ts'
 import { Item } from './items.ts'
+import { INCLUDES } from './response.ts'
 
-const Includes = Type.Optional(
-  Type.Union([Type.String(), Type.Array(Type.String())], {
-    description: 'Values as on create. What was stored is returned in any case.',
-  }),
-)
-/** SDKs name an array with brackets. */
-const include = { include: Includes, 'include[]': Includes }
+const include = {
+  include: Type.Optional(
+    Type.Array(Type.Enum([...INCLUDES]), {
+      description: 'Values as on create. What was stored is returned in any case.',
+    }),
+  ),
+}
 
 export const StoredQuery = Type.Object({
   ...include,

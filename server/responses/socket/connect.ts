@@ -25,6 +25,7 @@ export function responseSocket(deps: ResponseSocketDeps): Endpoint {
     path: '/v1/responses',
     auth: 'api_key_or_session',
     summary: 'Open a WebSocket of responses',
+    description: 'Each `response.create` message on the connection is answered by the events of one response.',
     upgrade: 'websocket',
     errors: ['invalid_request_error', 'csrf_failed', 'method_not_allowed'],
     async handle(_ctx, { principal, request, reply }) {

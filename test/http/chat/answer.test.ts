@@ -62,7 +62,7 @@ test('200: a text answer has exactly the shape of the contract', async () => {
       prompt_tokens: 9,
       completion_tokens: 2,
       total_tokens: 11,
-      prompt_tokens_details: { cached_tokens: 0, audio_tokens: 0 },
+      prompt_tokens_details: { cached_tokens: 0, cache_write_tokens: 0, audio_tokens: 0 },
       completion_tokens_details: { reasoning_tokens: 0, audio_tokens: 0 },
     },
     service_tier: 'default',

@@ -111,13 +111,13 @@ test('every event of a response has the published shape, and every published eve
     (await createResponse(background.app, background.person, { model: 'm', background: true, stream: true })).text,
   )
   const { schemas } = document.components
-  const { discriminator, anyOf } = schemas.ResponseStreamEvent as {
+  const { discriminator, oneOf } = schemas.ResponseStreamEvent as {
     discriminator: { mapping: object }
-    anyOf: object[]
+    oneOf: object[]
   }
   assert.deepEqual([...met].sort(), Object.keys(discriminator.mapping).sort())
   assert.deepEqual(
-    anyOf.map((each) => Object.values(each)[0]),
+    oneOf.map((each) => Object.values(each)[0]),
     Object.values(discriminator.mapping),
   )
 })

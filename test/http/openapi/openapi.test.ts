@@ -6,7 +6,7 @@ import { openApiPath } from '../../../server/api-docs/openapi/document.ts'
 import { newId } from '../../../server/platform/ids.ts'
 import { samplePicture } from '../../support/data/media.ts'
 import { newCustomer, startApp, type TestApp, type TestPerson, videoBody } from '../../support/http/app.ts'
-import { type ApiDocument, checkDocument, closed, operationsOf, resolveRefs } from './rules.ts'
+import { type ApiDocument, checkDocument, closed, generatorProblems, operationsOf, resolveRefs } from './rules.ts'
 
 let app: TestApp
 let person: TestPerson
@@ -21,6 +21,10 @@ after(() => app.close())
 test('the document keeps the rules of OpenAPI 3.1', () => {
   assert.match(document.openapi, /^3\.1\.\d+$/)
   assert.deepEqual(checkDocument(document), [])
+})
+
+test('the document has what generated clients need, and nothing that they do not compile', () => {
+  assert.deepEqual(generatorProblems(document), [])
 })
 
 test('every public route of the service is in the document with its credential, and nothing else is', async () => {

@@ -4,6 +4,7 @@ export type Operation = {
   operationId: string
   tags: string[]
   summary: string
+  description?: string
   security: Json[]
   parameters?: Array<{ name: string; in: string; required?: boolean; schema?: Json; content?: Json }>
   requestBody?: Json & { content: Record<string, Json> }
@@ -44,6 +45,35 @@ export function checkDocument(document: ApiDocument): string[] {
   const templates = [...shapes].map((path) => path.replace(/\{[^}]+\}/g, '{}'))
   if (new Set(templates).size !== templates.length) wrong.push('two paths differ in the names of parameters alone')
   walk(document, '#', (value, at) => checkPart(document, value, at, wrong))
+  return wrong
+}
+
+/**
+ * What clients that others generate do not compile, one line each: oapi-codegen, openapi-generator and openapi-python-client, which
+ * test/clients/generators.test.ts runs.
+ */
+export function generatorProblems(document: ApiDocument): string[] {
+  const wrong: string[] = []
+  for (const { operation } of operationsOf(document)) {
+    const report = (text: string) => wrong.push(`${operation.operationId}: ${text}`)
+    if ((operation.description ?? '') === '') report('it has no description')
+    const identifiers = (operation.parameters ?? []).map(({ name }) => name.replace(/\W/g, '').toLowerCase())
+    if (new Set(identifiers).size !== identifiers.length) report('two parameters become one identifier')
+    for (const [type, { schema }] of Object.entries(operation.requestBody?.content ?? {})) {
+      const { $ref, properties } = schema as Json
+      if ($ref === undefined && properties !== undefined) report(`its body of ${type} has no name`)
+    }
+  }
+  if (document.components.schemas.Response) wrong.push('a schema is called like the HTTP response')
+  walk(document, '#', (value, at) => {
+    const { type, anyOf, discriminator, const: constant, enum: choices } = value
+    if (type === 'null' && !/\/(anyOf|oneOf)\/\d+$/.test(at)) wrong.push(`${at}: it is always null`)
+    const isFixed = constant !== undefined || Array.isArray(choices)
+    if (isFixed && type === undefined) wrong.push(`${at}: constants without a type`)
+    if (discriminator !== undefined && anyOf !== undefined) wrong.push(`${at}: a discriminator beside anyOf`)
+    const constants = Array.isArray(anyOf) ? (anyOf as Json[]).filter((each) => each.const !== undefined) : []
+    if (constants.length > 1 && constants.length === (anyOf as Json[]).length) wrong.push(`${at}: anyOf of constants`)
+  })
   return wrong
 }
 

@@ -57,7 +57,7 @@ test('200: a response has every member with its default, and its text is one mes
     ...{ max_output_tokens: null, max_tool_calls: null, store: true, background: false, service_tier: 'default' },
     ...{ metadata: {}, safety_identifier: null, prompt_cache_key: null, user: null },
     usage: {
-      ...{ input_tokens: USAGE.prompt_tokens, input_tokens_details: { cached_tokens: 0 } },
+      ...{ input_tokens: USAGE.prompt_tokens, input_tokens_details: { cached_tokens: 0, cache_write_tokens: 0 } },
       ...{ output_tokens: USAGE.completion_tokens, output_tokens_details: { reasoning_tokens: 0 } },
       total_tokens: USAGE.total_tokens,
     },

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { ask } from './ask.ts'
-import { accepts, answerTo, argumentsOf, engine, object, toolOf } from './schemas.ts'
+import { ask, textOf } from './ask.ts'
+import { accepts, answerTo, argumentsOf, engine, formatOf, object, toolOf } from './schemas.ts'
 
 for (const [what, schema] of Object.entries(particular())) {
   test(`satisfies ${what}`, async () => {
@@ -36,6 +36,18 @@ test('values are taken from the prompt where they fit', async () => {
     email: 'bob@shop.example',
     date: '2026-12-24',
   })
+})
+
+test('numbers are small where the schema allows small ones', async () => {
+  const safe = Number.MAX_SAFE_INTEGER
+  const ranges = [{}, { minimum: -safe, maximum: safe }, { maximum: 1e9 }, { minimum: -1e12 }, { minimum: 0, maximum: 1e6 }]
+  for (const range of ranges)
+    for (const type of ['integer', 'number'])
+      for (const seed of [1, 2, 3]) {
+        const response_format = formatOf(object({ count: { type, ...range } }))
+        const { count } = JSON.parse(textOf(await ask(engine, 'Plan a trip.', { response_format, seed })))
+        assert.ok(count >= 0 && count <= 200, `${JSON.stringify(range)}: ${count}`)
+      }
 })
 
 function particular(): Record<string, Record<string, unknown>> {

@@ -49,16 +49,26 @@ export function numberFor(work: LeafWork, keywords: Keywords, { variation }: Pla
   const most = Math.min(sizeOf(keywords.maximum, Infinity), sizeOf(keywords.exclusiveMaximum, Infinity))
   const step =
     sizeOf(keywords.multipleOf) || (keywords.type === 'integer' ? 1 : Math.min(0.5, (most - least) / 20)) || 1
-  const from = Number.isFinite(least) ? least : Number.isFinite(most) ? most - 100 * step : step
-  const to = Number.isFinite(most) ? most : from + 100 * step
+  const [from, to] = nearZero({ least, most, step })
   const first = Math.ceil(from / step)
   const count = Math.max(1, Math.min(1000, Math.floor(to / step) - first + 1))
-  const start = Math.floor(random.between(0, count)) + variation
+  const start = Math.floor(random.between(0, Math.min(count, 100))) + variation
   const multiples = Array.from({ length: Math.min(count, 50) }, (_, i) => (first + ((start + i) % count)) * step)
   // Twelve digits: without the last ones, which binary fractions add.
-  const candidates = [...multiples.map((value) => Number(value.toPrecision(12))), (from + to) / 2, from, to]
+  const bounds = [(from + to) / 2, from, to, least, most].filter(Number.isFinite)
+  const candidates = [...multiples.map((value) => Number(value.toPrecision(12))), ...bounds]
   const known = variation === 0 ? clues.numbers : []
   return [...known, ...candidates].find((value) => check(work, keywords, value))
+}
+
+/**
+ * The part of the range that is nearest to zero: clients make as many things as a number says. Schemas of Zod bound every integer by
+ * 2⁵³ − 1 on both sides.
+ */
+function nearZero({ least, most, step }: { least: number; most: number; step: number }): [from: number, to: number] {
+  if (most < step) return [Math.max(least, most - 100 * step), most]
+  const from = least >= -100 * step ? least : step
+  return [from, Math.min(most, from + 1000 * step)]
 }
 
 /** The text that the member's name suggests, then one of each format that TypeBox checks. Those of the prompt in the first variation only. */
