@@ -94,7 +94,7 @@ function toolCallChunks(
   return text
 }
 
-/** Token usage as clients see it. No engine reports writes to a cache apart; strict SDKs want their number. */
+/** Token usage as clients see it. No engine reports what it wrote to a cache; strict SDKs want the number. */
 export function usageView(usage: TokenUsage): UsageView {
   const { input, cached_input, output, reasoning, audio_input = 0, audio_output = 0 } = usage
   return {

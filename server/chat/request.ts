@@ -32,8 +32,8 @@ export function chatParameters(body: ChatBody): ModelParameters {
 }
 
 /** What a chat completion calls the limit of its answer. */
-export function chatNames({ max_completion_tokens }: ChatBody): FieldNames {
-  return max_completion_tokens === undefined ? NAMES_OLD : NAMES_NEW
+export function chatNames({ max_tokens, max_completion_tokens }: ChatBody): FieldNames {
+  return max_tokens != null && max_completion_tokens == null ? NAMES_OLD : NAMES_NEW
 }
 
 const NAMES_OLD: FieldNames = { max_completion_tokens: 'max_tokens' }

@@ -28,7 +28,8 @@ export function chatEndpoints(meter: Meter, timing: StreamTiming = STREAM_TIMING
       path: '/v1/chat/completions',
       auth: 'api_key_or_session',
       summary: 'Create a chat completion, plain or streamed',
-      description: "The request and response of OpenAI's chat completions. The tokens are charged before the response ends.",
+      description:
+        "The request and response of OpenAI's chat completions. The tokens are charged before the response ends.",
       body: ChatBody,
       body_check: 'handler',
       text_repair: TEXT_REPAIR,

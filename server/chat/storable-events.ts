@@ -30,14 +30,14 @@ export function storableEvents(): (batch: readonly ChatEvent[]) => readonly Chat
   return (batch) => {
     if (halves.size === 0 && batch.every(isStorable)) return batch
     return batch.flatMap((event): ChatEvent[] => {
-      if (event.type === 'end' || event.type === 'choice-usage') return [event]
+      if (event.type === 'end' || event.type === 'choice-usage' || event.type === 'finishing') return [event]
       return event.type === 'finish' ? [...flush(event.choice), event] : repaired(event)
     })
   }
 }
 
 /** The events that carry text. */
-type Written = Exclude<ChatEvent, { type: 'finish' | 'choice-usage' | 'end' }>
+type Written = Exclude<ChatEvent, { type: 'finish' | 'finishing' | 'choice-usage' | 'end' }>
 
 function isStorable(event: ChatEvent): boolean {
   switch (event.type) {

@@ -24,7 +24,8 @@ const upload = endpoint({
   path: '/v1/files',
   auth: 'api_key_or_session',
   summary: 'Upload a file',
-  description: 'A multipart form with the bytes and a `purpose`. The media type is recognized from the bytes, and the file is deleted when it expires.',
+  description:
+    'A multipart form with the bytes and a `purpose`. The media type is recognized from the bytes, and the file is deleted when it expires.',
   accepts: ['multipart'],
   body: CreateFile,
   body_check: 'handler',
@@ -41,7 +42,8 @@ const list = endpoint({
   path: '/v1/files',
   auth: 'api_key_or_session',
   summary: 'List files',
-  description: 'The files of your organization, newest first unless `order` says otherwise; `purpose` selects some of them.',
+  description:
+    'The files of your organization, newest first unless `order` says otherwise; `purpose` selects some of them.',
   query: ListFiles,
   response: FileList,
   async handle(ctx, { principal, query }) {
@@ -69,7 +71,8 @@ const readContent = endpoint({
   path: '/v1/files/:file_id/content',
   auth: 'api_key_or_session',
   summary: 'Download the bytes of a file',
-  description: 'The bytes as they were uploaded, under the media type that was recognized. Byte ranges and `If-None-Match` work.',
+  description:
+    'The bytes as they were uploaded, under the media type that was recognized. Byte ranges and `If-None-Match` work.',
   response_type: 'application/octet-stream',
   other_response_types: [...ACCEPTED_TYPES, 'application/pdf'],
   async handle(ctx, { principal, params, request, reply }) {
@@ -83,7 +86,8 @@ const remove = endpoint({
   path: '/v1/files/:file_id',
   auth: 'api_key_or_session',
   summary: 'Delete a file',
-  description: 'The file can no longer be referred to. Jobs that have begun keep their own reference to it until they end.',
+  description:
+    'The file can no longer be referred to. Jobs that have begun keep their own reference to it until they end.',
   response: DeletedFile,
   async handle(ctx, { principal, params }) {
     const id = params.file_id!

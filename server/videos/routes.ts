@@ -146,7 +146,8 @@ export function videoEndpoints({ cache, audit, variants }: VideoRoutes): readonl
     method: 'POST',
     path: '/v1/videos',
     summary: 'Submit a video job',
-    description: 'The cost is reserved from the balance and a render slot is taken, or the job does not exist. Poll the job, or receive a webhook, until it has ended.',
+    description:
+      'The cost is reserved from the balance and a render slot is taken, or the job does not exist. Poll the job, or receive a webhook, until it has ended.',
     accepts: ['json', 'multipart'],
     body: CreateVideo,
     body_check: 'handler',

@@ -41,7 +41,8 @@ const create = endpoint({
   path: PATH,
   auth: 'api_key_or_session',
   summary: 'Create a webhook endpoint',
-  description: 'A public `https` URL and the types of events it is sent. The signing secret is shown here and never again.',
+  description:
+    'A public `https` URL and the types of events it is sent. The signing secret is shown here and never again.',
   body: CreateEndpoint,
   response: EndpointWithSecret,
   errors: ['permission_denied', 'conflict'],

@@ -4,7 +4,7 @@ import { createOpenAI } from '@ai-sdk/openai'
 import { HumanMessage, SystemMessage } from '@langchain/core/messages'
 import { tool as langchainTool } from '@langchain/core/tools'
 import { ChatOpenAI } from '@langchain/openai'
-import { Agent, OpenAIProvider, Runner, tool as agentTool, setTracingDisabled } from '@openai/agents'
+import { Agent, tool as agentTool, OpenAIProvider, Runner, setTracingDisabled } from '@openai/agents'
 import { tool as aiTool, generateText, isStepCount, type LanguageModel, streamText } from 'ai'
 import OpenAI from 'openai'
 import { z } from 'zod'
@@ -92,7 +92,7 @@ async function openaiResponses(stream: boolean): Promise<string> {
     const response = stream
       ? await client.responses.stream(asked).finalResponse()
       : await client.responses.create(asked)
-    const calls = response.output.filter((item) => item.type === 'function_call')
+    const calls = response.output.flatMap((item) => (item.type === 'function_call' ? [item] : []))
     if (calls.length === 0) return response.output_text
     input = calls.map(({ call_id }) => ({ type: 'function_call_output', call_id, output: PRINTED }))
     previous_response_id = response.id
@@ -141,7 +141,11 @@ async function langchain(stream: boolean, useResponsesApi: boolean): Promise<str
   const read = langchainTool(() => PRINTED, { ...about, schema: FILE })
   const bound = chat.bindTools([read])
   // biome-ignore lint/suspicious/noExplicitAny: messages of many kinds.
-  const messages: any[] = [new SystemMessage('Be brief.'), new SystemMessage('Use your tool.'), new HumanMessage(QUESTION)]
+  const messages: any[] = [
+    new SystemMessage('Be brief.'),
+    new SystemMessage('Use your tool.'),
+    new HumanMessage(QUESTION),
+  ]
   for (;;) {
     const said = stream ? await gather(await bound.stream(messages)) : await bound.invoke(messages)
     messages.push(said)

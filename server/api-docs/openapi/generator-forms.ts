@@ -14,7 +14,7 @@ export function generatorForms(value: unknown): unknown {
   return typed(choiceOf(inner))
 }
 
-/** `anyOf` of constants of one type as one `enum`; `null` among them stays beside it. What one member tells apart is `oneOf`. */
+/** `anyOf` of constants of one type as one `enum`; `null` among them stays beside it. What one member identifies is `oneOf`. */
 function choiceOf(schema: Json): Json {
   const { anyOf, ...rest } = schema
   if (!Array.isArray(anyOf)) return schema

@@ -1,3 +1,5 @@
+import { identifyChoices } from './discriminators.ts'
+
 type Json = Record<string, unknown>
 
 /** Which operation a shape belongs to, and whether clients send it. */
@@ -36,7 +38,8 @@ export function nameSchemas(value: unknown): { value: unknown; schemas: Record<s
     return schema
   })
   const sorted = [...schemas].sort(([a], [b]) => (a < b ? -1 : 1)).map(([name, { schema }]) => [name, schema] as const)
-  return { value: replaced, schemas: Object.fromEntries(sorted) }
+  const shapes = Object.fromEntries(sorted)
+  return { value: identifyChoices(replaced, shapes), schemas: identifyChoices(shapes, shapes) }
 }
 
 /** The names of variants that mean one shape, with the text of that shape. */

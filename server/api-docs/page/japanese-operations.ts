@@ -4,7 +4,8 @@ export const JAPANESE_OPERATIONS: Readonly<Record<string, string>> = {
     'バイト列と `purpose` を multipart フォームで送ります。メディアタイプは内容から判定され、期限が来るとファイルは削除されます。',
   'The files of your organization, newest first unless `order` says otherwise; `purpose` selects some of them.':
     '組織のファイル。`order` を指定しない限り新しい順です。`purpose` で絞り込めます。',
-  'The metadata of one file of your organization, without its bytes.': '組織のファイル 1 つの情報（内容は含みません）。',
+  'The metadata of one file of your organization, without its bytes.':
+    '組織のファイル 1 つの情報（内容は含みません）。',
   'The bytes as they were uploaded, under the media type that was recognized. Byte ranges and `If-None-Match` work.':
     'アップロードされたままの内容を、判定されたメディアタイプで返します。バイト範囲と `If-None-Match` に対応しています。',
   'The file can no longer be referred to. Jobs that have begun keep their own reference to it until they end.':
@@ -61,7 +62,8 @@ export const JAPANESE_OPERATIONS: Readonly<Record<string, string>> = {
   'The same for every organization.': 'どの組織でも同じです。',
   'Sets the session cookie, or asks for the second factor where it is on. Failed attempts are limited.':
     'セッションの Cookie を設定します。二要素認証が有効な場合は、その入力を求めます。失敗の回数には上限があります。',
-  'Clears the session cookie. Other sessions of yours go on.': 'セッションの Cookie を消します。ほかのセッションは続きます。',
+  'Clears the session cookie. Other sessions of yours go on.':
+    'セッションの Cookie を消します。ほかのセッションは続きます。',
   'With the other organizations the person belongs to.': '所属するほかの組織も示します。',
   'Later calls of this session act in that organization.': '以後このセッションの呼び出しは、その組織で行われます。',
   'Whether by a password, an identity provider or both.': 'パスワード、ID プロバイダー、またはその両方。',
@@ -90,7 +92,8 @@ export const JAPANESE_OPERATIONS: Readonly<Record<string, string>> = {
   'No mail is sent. The address is shown in this answer and never again.':
     'メールは送信されません。アドレスが表示されるのはこの応答だけです。',
   'Its address no longer works.': '招待のアドレスは使えなくなります。',
-  'The organization, the role, and whether the address has an account.': '組織、ロール、そのアドレスのアカウントの有無。',
+  'The organization, the role, and whether the address has an account.':
+    '組織、ロール、そのアドレスのアカウントの有無。',
   'Signs a new person in.': '新しい人の場合はサインインも行います。',
   'Changes by people, by API keys and by operators.': 'メンバー、API キー、運用者による変更。',
   'Available is the balance less what is held.': '利用可能額は、残高から確保額を引いたものです。',

@@ -41,8 +41,14 @@ function restOf(total: unknown, input: unknown): number | undefined {
 }
 
 /** Anthropic counts what is read from the cache, or written to it, beside the input. */
-function anthropicInput({ input_tokens, cache_read_input_tokens, cache_creation_input_tokens }: Record<string, unknown>) {
-  return isCount(input_tokens) ? input_tokens + countIn(cache_read_input_tokens) + countIn(cache_creation_input_tokens) : null
+function anthropicInput({
+  input_tokens,
+  cache_read_input_tokens,
+  cache_creation_input_tokens,
+}: Record<string, unknown>) {
+  return isCount(input_tokens)
+    ? input_tokens + countIn(cache_read_input_tokens) + countIn(cache_creation_input_tokens)
+    : null
 }
 
 /** Of two reports of one answer, the one that counts: the last, unless it has lost the tokens of the output. */

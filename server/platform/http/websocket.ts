@@ -5,7 +5,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { type WebSocket, WebSocketServer } from 'ws'
 import { ApiError } from '../errors.ts'
 import type { Log } from '../log.ts'
-import { JSON_BYTES_MAX } from './body.ts'
+import { JSON_BYTES_MAX } from './body/parsers.ts'
 
 /** One client over WebSocket, from the end of its handshake on. */
 export type Connection = {

@@ -160,11 +160,7 @@ export function openReasoning(emit: Emit, { id, output_index }: ItemPlace, view:
  * What the model's server wants back with these calls, encrypted in an item of its own: clients that keep only what they know of a call
  * (Codex) send it back with the next request.
  */
-export function emitExtraContent(
-  emit: Emit,
-  { id, output_index }: ItemPlace,
-  encrypted_content: string,
-): Reasoning {
+export function emitExtraContent(emit: Emit, { id, output_index }: ItemPlace, encrypted_content: string): Reasoning {
   const item: Reasoning = { id, type: 'reasoning', status: 'in_progress', summary: [] }
   const emitDone = emitAdded(emit, item, output_index)
   item.encrypted_content = encrypted_content

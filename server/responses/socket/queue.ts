@@ -1,5 +1,5 @@
 import { ApiError } from '../../platform/errors.ts'
-import { JSON_BYTES_MAX } from '../../platform/http/body.ts'
+import { JSON_BYTES_MAX } from '../../platform/http/body/parsers.ts'
 import type { Connection, OnMessage } from '../../platform/http/websocket.ts'
 import { errorEvent, SMALL_MESSAGE_BYTES, streamIdOf } from './messages.ts'
 import { runTurn, type SocketTurns } from './run-turn.ts'

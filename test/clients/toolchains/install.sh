@@ -11,11 +11,11 @@ python_packages() {
   python3 -m venv "$to/python" && "$to/python/bin/pip" install --quiet --requirement "$here/requirements.txt"
 }
 
-# The generator, and in the module cache what its clients import.
+# The generator, and in the module cache what generated clients import.
 oapi_codegen() {
   GOBIN="$to/go" go install github.com/oapi-codegen/oapi-codegen/v2/cmd/oapi-codegen@v2.8.2 &&
     rm -rf "$to/go/imports" && mkdir -p "$to/go/imports" && cd "$to/go/imports" &&
-    go mod init imports && go get github.com/oapi-codegen/runtime@v1.9.0
+    go mod init imports && go get github.com/oapi-codegen/runtime@v1.9.0 gopkg.in/validator.v2@v2.0.1
 }
 
 open_responses() {

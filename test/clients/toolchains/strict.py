@@ -18,6 +18,7 @@ PRINTED = "ELF\x00\x01"
 PARAMETERS = {"type": "object", "properties": {"path": {"type": "string"}}}
 ABOUT = {"name": "read_file", "description": "The content of a file.", "parameters": PARAMETERS}
 
+loop = asyncio.new_event_loop()
 client = OpenAI(base_url=BASE_URL, api_key=KEY, max_retries=0)
 
 
@@ -78,7 +79,8 @@ def agents(use_responses):
             pass
         return result.final_output
 
-    return lambda stream: asyncio.run(ask(stream))
+    # The SDK shares its connections between runs, which belong to one event loop.
+    return lambda stream: loop.run_until_complete(ask(stream))
 
 
 @tool("read_file")

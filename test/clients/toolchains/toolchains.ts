@@ -27,7 +27,9 @@ export const commandOf = (name: keyof typeof INSTALLED): string => INSTALLED[nam
 
 /** Why a test that needs these is skipped; false when they are there. */
 export function without(...names: Array<keyof typeof INSTALLED | Found>): string | false {
-  const missing = names.find((name) => (name === 'go' || name === 'java' ? !isFound(name) : !existsSync(INSTALLED[name])))
+  const missing = names.find((name) =>
+    name === 'go' || name === 'java' ? !isFound(name) : !existsSync(INSTALLED[name]),
+  )
   return missing === undefined ? false : `${missing} is not installed: bash test/clients/toolchains/install.sh`
 }
 

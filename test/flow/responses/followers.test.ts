@@ -29,6 +29,9 @@ const HANGING = {
   finally: 'stall',
 } as const
 
+/** Gives no reason to finish. */
+const ENDLESS = { ...HANGING, frames: HANGING.frames.slice(0, -2) }
+
 /** A stream that has sent `word`; `rest` resolves with its text to the end. */
 async function following(answer: Response, word: string) {
   assert.equal(answer.status, 200)
@@ -78,7 +81,7 @@ test('followers over POST and GET resume after a database outage, and get every 
 
 test('a stop of the service cuts off followers of a response that does not end, long before its limit for requests', async () => {
   const leaving = await startBackgroundApp({ worker: false, beside: service })
-  service.upstream.reply(HANGING)
+  service.upstream.reply(ENDLESS)
   const submitted = await following(await submitStreamed(leaving.app), ' two')
   let stopped = false
   const closing = leaving.app.app.close().then(() => {

@@ -15,14 +15,26 @@ after(() => service.close())
 
 const extra_content = { google: { thought_signature: 'c2lnbmVk' } }
 const call = (id: string) => ({ id, type: 'function', function: { name: 'look', arguments: '{"at":"sky"}' } })
-const SIGNED = replyOf([{ tool_calls: [{ index: 0, ...call('c1'), extra_content }, { index: 1, ...call('c2') }] }], {
-  finish_reason: 'tool_calls',
-})
+const SIGNED = replyOf(
+  [
+    {
+      tool_calls: [
+        { index: 0, ...call('c1'), extra_content },
+        { index: 1, ...call('c2') },
+      ],
+    },
+  ],
+  {
+    finish_reason: 'tool_calls',
+  },
+)
 const tools = [functionTool('look')]
 
 /** The extra content of each call that the model server was last sent. */
 function sentBack(): unknown[] {
-  const messages = service.upstream.requests.at(-1)!.json!.messages as Array<{ tool_calls?: Array<{ extra_content?: unknown }> }>
+  const messages = service.upstream.requests.at(-1)!.json!.messages as Array<{
+    tool_calls?: Array<{ extra_content?: unknown }>
+  }>
   return messages.flatMap(({ tool_calls = [] }) => tool_calls.map((each) => each.extra_content ?? null))
 }
 

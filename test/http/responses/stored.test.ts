@@ -64,7 +64,11 @@ test('200 for every value of `include`, in either spelling; 400 for any other', 
     assert.equal((await call('GET', `${id}?${query}`)).status, 200, query)
     assert.equal((await call('GET', `${id}/input_items?${query}`)).status, 200, query)
   }
-  assertRefused(await call('GET', `${id}?include=everything`), { status: 400, code: 'invalid_value', param: 'include[0]' })
+  assertRefused(await call('GET', `${id}?include=everything`), {
+    status: 400,
+    code: 'invalid_value',
+    param: 'include[0]',
+  })
 })
 
 test('404 with the same body for a response of another organization, of a colleague, of oneself in another organization, and one that does not exist', async () => {

@@ -124,7 +124,9 @@ function acceptItem(events: readonly Wire[], at: number, output: Wire[]): number
   }
   assert.ok(['completed', 'incomplete'].includes(done.item.status))
   item.status = done.item.status
-  if (done.item.encrypted_content !== undefined) item.encrypted_content = done.item.encrypted_content
+  // Known only at the end.
+  for (const name of ['encrypted_content', 'extra_content'])
+    if (done.item[name] !== undefined) item[name] = done.item[name]
   assert.deepEqual(done.item, item)
   return next + 1
 }

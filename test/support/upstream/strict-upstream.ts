@@ -59,7 +59,7 @@ export async function startStrictUpstream(): Promise<StrictUpstream> {
 }
 
 /** What is wrong with a request: a member it does not know, or a conversation that strict chat templates reject. */
-export function problemOf(request: Sent): string | null {
+function problemOf(request: Sent): string | null {
   const unknown = Object.keys(request).find((name) => !MEMBERS.has(name))
   if (unknown !== undefined) return `Extra inputs are not permitted: ${unknown}`
   const messages = request.messages as Sent[]

@@ -163,7 +163,9 @@ export function openaiChat(options: OpenaiChatOptions, env: OpenaiChatEnv = {}):
 function secretsOf({ base_url, endpoints = [], api_key, headers = {} }: OpenaiChatOptions): string[] {
   const urls = [base_url, ...endpoints.map((each) => each.base_url)].flatMap((url) => (url ? [new URL(url)] : []))
   const hosts = urls.flatMap(({ host, hostname }) => [host, hostname])
-  return [api_key, ...endpoints.map((each) => each.api_key), ...Object.values(headers), ...hosts].filter((each) => each !== undefined)
+  return [api_key, ...endpoints.map((each) => each.api_key), ...Object.values(headers), ...hosts].filter(
+    (each) => each !== undefined,
+  )
 }
 
 function limitsOf(options: OpenaiChatOptions, { upstream }: OpenaiChatEnv): CallLimits {

@@ -40,7 +40,13 @@ test('values are taken from the prompt where they fit', async () => {
 
 test('numbers are small where the schema allows small ones', async () => {
   const safe = Number.MAX_SAFE_INTEGER
-  const ranges = [{}, { minimum: -safe, maximum: safe }, { maximum: 1e9 }, { minimum: -1e12 }, { minimum: 0, maximum: 1e6 }]
+  const ranges = [
+    {},
+    { minimum: -safe, maximum: safe },
+    { maximum: 1e9 },
+    { minimum: -1e12 },
+    { minimum: 0, maximum: 1e6 },
+  ]
   for (const range of ranges)
     for (const type of ['integer', 'number'])
       for (const seed of [1, 2, 3]) {

@@ -1,8 +1,8 @@
 import type { IncomingMessage } from 'node:http'
 import { Readable } from 'node:stream'
 import type { FastifyRequest } from 'fastify'
-import { ApiError } from '../errors.ts'
-import { codingsOf, decodeChunks } from '../outbound/decode.ts'
+import { ApiError } from '../../errors.ts'
+import { codingsOf, decodeChunks } from '../../outbound/decode.ts'
 
 type Coding = ReturnType<typeof codingsOf>[number]
 

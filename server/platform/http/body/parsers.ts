@@ -1,8 +1,8 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import { ApiError } from '../errors.ts'
-import { parseJsonPieces } from '../json/parse.ts'
-import type { TextRepair } from '../schema/validate.ts'
-import { bodyTooLarge, codingOf, readCoded } from './coded-body.ts'
+import { ApiError } from '../../errors.ts'
+import { parseJsonPieces } from '../../json/parse.ts'
+import type { TextRepair } from '../../schema/validate.ts'
+import { bodyTooLarge, codingOf, readCoded } from './coded.ts'
 
 /** JSON bodies over this are `413 request_too_large`. Source: contract 1.1. */
 export const JSON_BYTES_MAX = 64 * 1024 * 1024

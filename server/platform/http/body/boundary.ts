@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify'
-import { ApiError } from '../errors.ts'
-import { requireUncoded } from './coded-body.ts'
+import { ApiError } from '../../errors.ts'
+import { requireUncoded } from './coded.ts'
 
 /**
  * Throws ApiError 415 for a form that is compressed, and 400 for one whose header names no boundary: programs that set the header by hand
