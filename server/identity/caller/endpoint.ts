@@ -7,10 +7,10 @@ import { OPEN_BODY_BYTES_MAX } from '../../platform/http/body/parsers.ts'
 import { type RouteConfig, withForms } from '../../platform/http/server.ts'
 import { parseQuery } from '../../platform/schema/query.ts'
 import { shape, type TextRepair } from '../../platform/schema/validate.ts'
-import { hasUnstorableText } from '../../platform/text.ts'
 import { requireSameOrigin } from './csrf.ts'
 import type { Authenticator, Principal } from './principal.ts'
 import { countRequest } from './rate-limit.ts'
+import { requireSomeBody, requireStorablePath } from './readable-request.ts'
 
 /** `signed_url` and `none` know no caller; the handler of the first checks the signature itself. */
 export type Auth = 'none' | 'signed_url' | 'api_key' | 'session' | 'api_key_or_session'
@@ -253,22 +253,6 @@ function noCredential({ auth }: Endpoint, ended: boolean): ApiError {
   const remedy =
     auth === 'session' ? 'Sign in to the console.' : "Send your API key in an 'Authorization: Bearer' header."
   return new ApiError('missing_api_key', `No credential was given. ${remedy}`)
-}
-
-/** A body without a Content-Type would be skipped by the parsers and look absent: report it instead. */
-function requireSomeBody(request: FastifyRequest): void {
-  const hasBody =
-    request.headers['transfer-encoding'] !== undefined || Number(request.headers['content-length'] ?? 0) > 0
-  if (hasBody)
-    throw new ApiError('unsupported_media_type', 'The request has a body but no Content-Type. Send application/json.')
-}
-
-/** Text that PostgreSQL refuses names nothing that could exist. */
-function requireStorablePath(request: FastifyRequest): void {
-  const params = request.params as Record<string, string>
-  for (const name in params) {
-    if (hasUnstorableText(params[name]!)) throw new ApiError('unknown_url', 'The request URL is not valid.')
-  }
 }
 
 const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE']

@@ -5,6 +5,7 @@ import type { ChatEvent } from '../contract.ts'
 import type { ReadWords } from '../server-words.ts'
 import { type BatchQueue, batchQueue, singleBatch } from './batch-queue.ts'
 import { byteBuffer } from './byte-buffer.ts'
+import { connectionError, givenUp } from './connection-error.ts'
 import { type EndTimer, endTimer } from './end-timer.ts'
 import { bodyKind, parseIfJson } from './read/body.ts'
 import { type CompletionReader, incomplete, timedOut, unreadable } from './read/completion.ts'
@@ -114,7 +115,7 @@ function handlerOf(state: Call): Dispatcher.DispatchHandler {
       else guarded(state, () => readEnd(state))
     },
     onResponseError(_, error) {
-      fail(state, connectionError(state, error))
+      fail(state, connectionError(error, state.sent))
     },
   }
 }
@@ -287,16 +288,4 @@ function close(state: Call): void {
   state.stream?.timer.close()
   state.decoder?.close()
   state.options.signal.removeEventListener('abort', state.onAbort)
-}
-
-/** undici's errors name hosts, so only their meaning is kept. */
-function connectionError({ sent }: Call, error: Error): EngineError {
-  if (!sent) return new EngineError('unreachable', 'The model server cannot be reached.')
-  const code = 'code' in error ? error.code : undefined
-  return code === 'UND_ERR_HEADERS_TIMEOUT' || code === 'UND_ERR_BODY_TIMEOUT' ? timedOut() : incomplete()
-}
-
-/** The reason for undici when a reply is given up; nobody sees it. */
-function givenUp(): Error {
-  return new Error('The request was given up.')
 }
