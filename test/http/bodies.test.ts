@@ -144,7 +144,7 @@ test('400 for a compressed body that is broken or cut, 415 for a coding that is 
   }
   assertInvalid(await sendCoded('br', randomBytes(50)), null, /could not be decoded as br/)
   const unsupported = { status: 415, code: 'unsupported_media_type', message: /Content-Encoding/ }
-  for (const coding of ['compress', 'aws-chunked', 'gzip, br', 'gzip, gzip'])
+  for (const coding of ['compress', 'aws-chunked', 'gzip, br', 'gzip, gzip', 'constructor', '__proto__'])
     assertRefused(await sendCoded(coding, coded), unsupported)
   const { type, body } = multipart([{ name: 'prompt', body: 'x' }])
   const form = await sendCoded('gzip', gzipSync(body), type)

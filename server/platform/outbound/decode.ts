@@ -9,7 +9,7 @@ type Coding = 'gzip' | 'deflate' | 'br' | 'zstd'
  */
 export function codingsOf(header: string | string[] | undefined): Coding[] {
   const names = [header ?? []].flat().flatMap((value) => value.toLowerCase().split(','))
-  return names.flatMap((name) => CODINGS[name.trim()] ?? [])
+  return names.flatMap((name) => CODINGS.get(name.trim()) ?? [])
 }
 
 /** The bytes of a body without its codings, read as they are asked for. A body that only claims to be compressed comes as it is. */
@@ -24,13 +24,14 @@ export async function* decodeChunks(body: Readable, codings: readonly Coding[]):
   yield* decoders.at(-1)! as AsyncIterable<Buffer>
 }
 
-const CODINGS: Record<string, Coding> = {
-  gzip: 'gzip',
-  'x-gzip': 'gzip',
-  deflate: 'deflate',
-  br: 'br',
-  zstd: 'zstd',
-}
+/** A map, since the names are a client's or a server's. */
+const CODINGS: ReadonlyMap<string, Coding> = new Map([
+  ['gzip', 'gzip'],
+  ['x-gzip', 'gzip'],
+  ['deflate', 'deflate'],
+  ['br', 'br'],
+  ['zstd', 'zstd'],
+])
 
 const DECODERS: Record<Coding, (head: Buffer | null) => Transform> = {
   gzip: () => createGunzip(),
