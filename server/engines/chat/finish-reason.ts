@@ -14,7 +14,7 @@ export type Ending = FinishReason | 'failed' | 'overloaded'
 export function readFinishReason(value: unknown): Ending | null {
   if (typeof value !== 'string') return null
   const known = WORDS.get(value)
-  return known ?? (value === '' ? null : endingOf(plainWord(value)))
+  return known ?? (value === '' ? null : endingOf(plainWord(value.slice(0, 64))))
 }
 
 /** The reason that a client sees. Calls were made or not, whatever the server says. Throws EngineError for a failure. */

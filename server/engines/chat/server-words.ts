@@ -51,8 +51,12 @@ function withoutTexts(words: string, request: ChatRequest): string {
   for (const text of textsOf(request)) {
     if (text.length <= GRAM + STEP) short.push(text.trim())
     for (let at = 0; at + GRAM <= text.length; at += STEP) {
-      for (const place of places.get(text.slice(at, at + GRAM)) ?? [])
-        isHidden.fill(1, Math.max(0, place - STEP), place + GRAM + STEP)
+      const gram = text.slice(at, at + GRAM)
+      const found = places.get(gram)
+      if (found === undefined) continue
+      for (const place of found) isHidden.fill(1, Math.max(0, place - STEP), place + GRAM + STEP)
+      // Hidden once: a text of one repeated character has the same piece a million times.
+      places.delete(gram)
     }
   }
   let left = ''

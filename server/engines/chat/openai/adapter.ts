@@ -229,7 +229,7 @@ function headersOf(api_key: string | undefined, own: Record<string, string> = {}
 
 /** A server that refuses a request is healthy. */
 function healthAfter({ kind }: EngineError): 'worked' | 'failed' {
-  return kind === 'rejected' || kind === 'context_length' ? 'worked' : 'failed'
+  return kind === 'rejected' || kind === 'moderation' || kind === 'context_length' ? 'worked' : 'failed'
 }
 
 /** Of the refusals of several servers, the one that names a time to retry. */
