@@ -2,27 +2,18 @@ import { asRecord } from '../../../platform/json/record.ts'
 import type { ExtraContent } from '../contract.ts'
 
 /**
- * The metadata that a package gives with a call, as clients get it and send it back: Gemini's signature as Google's own API for OpenAI's
- * clients has it, whatever the package calls its provider, and that of other providers as it is.
+ * Gemini's signature in the metadata that a package gives with a call, as clients get it and send it back: in the form of Google's own API
+ * for OpenAI's clients, whatever the package calls its provider. Other metadata stays here, since what clients send back becomes options of
+ * the provider: ids of stored items, or a cache that the operator pays for.
  */
 export function extraContentOf(metadata: unknown): ExtraContent | undefined {
-  const extra: ExtraContent = {}
-  for (const [provider, value] of Object.entries(asRecord(metadata) ?? {})) {
-    const { thoughtSignature, ...others } = asRecord(value) ?? {}
-    if (typeof thoughtSignature === 'string') extra.google = { thought_signature: thoughtSignature }
-    else if (Object.keys(others).length > 0) extra[provider] = others
-  }
-  return Object.keys(extra).length > 0 ? extra : undefined
+  const values = Object.values(asRecord(metadata) ?? {})
+  const signature = values.map((value) => asRecord(value)?.thoughtSignature).find((each) => typeof each === 'string')
+  return signature === undefined ? undefined : { google: { thought_signature: signature } }
 }
 
-/** The same, as the package takes it. What is no object of its provider is left out. */
-export function metadataOf(extra: ExtraContent | undefined): Record<string, Record<string, unknown>> | undefined {
-  if (extra === undefined) return undefined
-  const metadata: Record<string, Record<string, unknown>> = {}
-  for (const [provider, value] of Object.entries(extra)) {
-    const { thought_signature, ...others } = asRecord(value) ?? {}
-    const own = { ...others, ...(typeof thought_signature === 'string' && { thoughtSignature: thought_signature }) }
-    if (Object.keys(own).length > 0) metadata[provider] = own
-  }
-  return metadata
+/** The same, as the package takes it. */
+export function metadataOf(extra: ExtraContent | undefined): { google: { thoughtSignature: string } } | undefined {
+  const signature = asRecord(extra?.google)?.thought_signature
+  return typeof signature === 'string' ? { google: { thoughtSignature: signature } } : undefined
 }
