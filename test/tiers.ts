@@ -46,7 +46,7 @@ export const CHECK_ONLY: readonly Rule[] = [
 
 /** Where PostgreSQL decides: money, jobs, state and tenants. `check` runs them again on 16 and 17, each file on one of the two in turn. */
 export const ON_OTHER_DATABASES =
-  /^test\/(cli\/(backup|database-move)|flow\/(cancel|chat\/(charge-faults|metering)|files-retention|group-outcomes|nodes|pinned-inputs|responses\/(attempts|drain)|retention|states|webhooks\/(backlog|claims|delivery|indexes))|http\/(billing|responses\/(chain|history|stored)|tenant|videos\/(acceptance|create-order|idempotency|list-filters)|webhooks\/redeliver)|laws\/(model|races)|platform\/(copy|database-lock|db|migrate|one-connection|queue\/(?!lost-claims)|sweep))/
+  /^test\/(cli\/(backup|database-move)|flow\/(cancel\.|chat\/(charge-faults|metering)|files-retention|group-outcomes|nodes|pinned-inputs|responses\/(attempts|drain)|retention|states|webhooks\/(backlog|claims|delivery|indexes))|http\/(billing|responses\/(chain|history|stored)|tenant|videos\/(acceptance|create-order|idempotency|list-filters)|webhooks\/redeliver)|laws\/(model|races)|platform\/(copy|database-lock|db|migrate|one-connection|queue\/(?!lost-claims)|sweep))/
 
 /** Where the storage decides: what is kept, delivered, and removed when it is due. `check` runs them again with a bucket. */
 export const ON_BUCKET =

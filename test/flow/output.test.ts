@@ -71,8 +71,8 @@ test('a clip shorter than four fifths of what was asked for fails the job with r
     [3, 'render_failed', 0n],
     [3.4, 'completed', COST],
   ] as const) {
-    const names = { seconds, width: 1366, height: 768, name: `long-${seconds}` }
-    const { mp4 } = await sampleMedia(dir, ['mp4'], names)
+    const clip = { seconds, width: 1366, height: 768, rate: 5, name: `long-${seconds}` }
+    const { mp4 } = await sampleMedia(dir, ['mp4'], clip)
     const found = await rendered(readFileSync(mp4))
     assert.deepEqual([found.ends, found.paid], [ends, charged], `${seconds} s`)
   }
@@ -81,7 +81,7 @@ test('a clip shorter than four fifths of what was asked for fails the job with r
 
 test('a picture of one second under the sound of all seconds ordered is a short clip too', async () => {
   const path = join(dir, 'one-second.mp4')
-  const picture = ['-f', 'lavfi', '-i', 'testsrc=s=1366x768:r=24:d=1', '-f', 'lavfi', '-i', 'sine=d=4']
+  const picture = ['-f', 'lavfi', '-i', 'testsrc=s=1366x768:r=5:d=1', '-f', 'lavfi', '-i', 'sine=d=4']
   const codecs = ['-c:v', 'libx264', '-preset', 'ultrafast', '-pix_fmt', 'yuv420p', '-c:a', 'aac', 'clip.mp4']
   await runFfmpeg(
     { inputs: {}, args: [...picture, ...codecs], outputs: { 'clip.mp4': path } },
@@ -140,6 +140,7 @@ test('a clip without sound gets silence, one of another size is scaled to 768p; 
     seconds: 4,
     width: 320,
     height: 180,
+    rate: 5,
     name: 'small',
   })
   const { id, ends, paid, files } = await rendered(readFileSync(silent))

@@ -2,11 +2,12 @@ import fc from 'fast-check'
 import { formatMoney } from '../../server/platform/money.ts'
 import { startApp } from '../support/http/app.ts'
 import { law } from '../support/law.ts'
+import { trials } from '../tiers.ts'
 import { assertClean, COMMANDS, type Model, PRICES, type Real, SLOTS } from './model.ts'
 import { newPayer, SCRIPTED_CONFIG, type ScriptedApp, scriptedEngines, startScriptedApp } from './scripted-app.ts'
 
 /** Sequences of commands; a long run asks for more. With `SHRINK` set a failure is made as short as it can be, which takes its time. */
-const RUNS = Number(process.env.RUNS ?? 30)
+const RUNS = trials(30)
 const OPENING = 80_000_000n
 
 law('whatever happens in whatever order, the books are what a model kept by hand says', async (seed) => {

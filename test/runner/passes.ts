@@ -44,7 +44,7 @@ export function passesOf(files: readonly string[], { check, env }: { check: bool
   const others = given ? [{ name: 'TEST_DATABASE_URL', start: async () => leftRunning(given) }] : otherServers()
   const passes = others.map(({ name, start }, turn) => {
     const mine = all ? again : again.filter((_, index) => index % others.length === turn)
-    return { name, files: mine, env: {}, start }
+    return { name, files: mine, env: { KINORA_TESTS: 'again' }, start }
   })
   return {
     passes: [first, ...[bucket, ...passes].filter((pass) => pass.files.length > 0)],

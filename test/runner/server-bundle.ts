@@ -26,12 +26,18 @@ export async function bundleServer(): Promise<string> {
   const build = await rolldown({
     input: join(ROOT, 'server', 'main.ts'),
     platform: 'node',
-    treeshake: false,
     logLevel: 'silent',
     external: (id, importer) => !isBundled(id, importer),
     plugins: [atTheirPlace],
   })
-  await build.write({ dir: draft, format: 'esm', entryFileNames: '[name].js', chunkFileNames: 'chunk-[hash].js' })
+  await build.write({
+    dir: draft,
+    format: 'esm',
+    minify: true,
+    keepNames: true,
+    entryFileNames: '[name].js',
+    chunkFileNames: 'chunk-[hash].js',
+  })
   await build.close()
   writeFileSync(join(draft, 'package.json'), '{ "type": "module" }\n')
   for (const name of existsSync(BUNDLES) ? readdirSync(BUNDLES) : [])

@@ -51,10 +51,10 @@ export async function encoded<K extends string>(
 export async function sampleMedia<K extends SampleKind>(
   dir: string,
   kinds: readonly K[],
-  { seconds = 3, width = 160, height = 120, name = 'sample', tone_hz = 440 } = {},
+  { seconds = 3, width = 160, height = 120, rate = 24, name = 'sample', tone_hz = 440 } = {},
 ): Promise<Record<K, string>> {
   const paths = Object.fromEntries(kinds.map((kind) => [kind, join(dir, `${name}.${kind}`)])) as Record<K, string>
-  const picture = `testsrc=s=${width}x${height}:r=24:d=${seconds}`
+  const picture = `testsrc=s=${width}x${height}:r=${rate}:d=${seconds}`
   const tone = `sine=f=${tone_hz}:r=44100:d=${seconds}`
   const outputs = kinds.map((kind) => `${SAMPLES[kind]} out.${kind}`)
   await runFfmpeg(

@@ -16,7 +16,7 @@ let media: Record<SampleKind, string>
 
 before(async () => {
   dir = await mkdtemp(join(tmpdir(), 'kinora-media-test-'))
-  media = await sampleMedia(dir, KINDS, { seconds: 3, width: 320, height: 180 })
+  media = await sampleMedia(dir, KINDS, { seconds: 3, width: 320, height: 180, rate: 8 })
 })
 after(() => rm(dir, { recursive: true, force: true }))
 
@@ -105,7 +105,7 @@ test('frames of a clip are spread over all of it and bounded in number and size'
   const { width, format } = await sharp(three[0]).metadata()
   assert.deepEqual([width, format], [200, 'jpeg'])
   assert.equal((await sampleFrames(media.webm, { work_dir: dir, max: 2 })).length, 2)
-  const detailed = await sampleMedia(dir, ['mp4'], { seconds: 2, width: 1280, height: 720, name: 'detailed' })
+  const detailed = await sampleMedia(dir, ['mp4'], { seconds: 2, width: 1280, height: 720, rate: 4, name: 'detailed' })
   assert.equal(
     (await sampleFrames(detailed.mp4, { work_dir: dir, edge: 1280 })).length,
     2,
