@@ -62,6 +62,13 @@ test('a complete object ends where the next one begins, although no blank line i
     assert.deepEqual(dataOf([Buffer.from(one(eol))]), ['{"a":1}', '{"b":\n2}', '{"c":3}', '[DONE]'])
 })
 
+test('an event of many lines that look like its beginning is parsed a few times, not once for each line', (t) => {
+  const parse = t.mock.method(JSON, 'parse')
+  const lines = Array.from({ length: 2000 }, () => 'data: {"a":')
+  assert.equal(dataOf([Buffer.from(lines.join('\n'))]).length, 1)
+  assert.ok(parse.mock.callCount() < 20, `${parse.mock.callCount()} times`)
+})
+
 test('a line that is an object is an event: without its field, and after comments', () => {
   assert.deepEqual(dataOf([Buffer.from('{"a":1}\n{"b":2}\n')]), ['{"a":1}', '{"b":2}'])
   assert.deepEqual(dataOf([Buffer.from(': wait\n\n: wait\n\n{"a":1}')]), ['{"a":1}'])

@@ -23,7 +23,7 @@ export type SseParser = {
  */
 export function sseParser(onEvent: (frame: SseEvent) => void): SseParser {
   const rest = byteBuffer()
-  const event: PendingEvent = { data: null, name: '' }
+  const event: PendingEvent = { data: null, name: '', split_tries: 0 }
   let begun = false
   let afterCr = false
 
@@ -66,7 +66,11 @@ export function sseParser(onEvent: (frame: SseEvent) => void): SseParser {
   }
 }
 
-type PendingEvent = { data: string | null; name: string }
+/** `split_tries`: how many of its lines looked like the beginning of another event. */
+type PendingEvent = { data: string | null; name: string; split_tries: number }
+
+/** Each try parses the event so far. Servers without blank lines send each event as one line, or as a few. */
+const SPLIT_TRIES_MAX = 4
 
 const LF = 10
 const CR = 13
@@ -97,6 +101,7 @@ function dispatch(event: PendingEvent, onEvent: (frame: SseEvent) => void): void
   const { data, name } = event
   event.data = null
   event.name = ''
+  event.split_tries = 0
   if (data !== null) onEvent({ data, name })
 }
 
@@ -109,7 +114,7 @@ function readField(
 ): void {
   if (text.startsWith('data:', start)) {
     const data = valueAt(text, start + 5, stop)
-    if (event.data !== null && beginsEvent(data) && isJson(event.data)) dispatch(event, onEvent)
+    if (event.data !== null && beginsEvent(data) && isSplitBefore(event)) dispatch(event, onEvent)
     event.data = event.data === null ? data : `${event.data}\n${data}`
     if (event.data.length > LINE_BYTES_MAX) throw tooLong()
   } else if (text.startsWith('error:', start)) {
@@ -127,9 +132,12 @@ function beginsEvent(data: string): boolean {
   return data.startsWith('{') || data.startsWith('[DONE]')
 }
 
-function isJson(data: string): boolean {
+/** Whether the event so far is complete, although no blank line has come. */
+function isSplitBefore(event: PendingEvent): boolean {
+  if (event.split_tries >= SPLIT_TRIES_MAX) return false
+  event.split_tries += 1
   try {
-    JSON.parse(data)
+    JSON.parse(event.data!)
     return true
   } catch {
     return false
