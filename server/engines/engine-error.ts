@@ -37,6 +37,8 @@ type Details = {
   public_message?: string | undefined
   /** With `rejected`: the field of the request at fault, by its name in chat completions. */
   param?: string | undefined
+  /** No request can succeed before the operator acts: credentials, the balance at the provider, the name of the model, the address. */
+  needs_operator?: boolean
   /** What the server said, for the log alone, without what may be of the request, an address or a credential. */
   reason?: string | undefined
   cause?: unknown
@@ -53,6 +55,7 @@ export class EngineError extends Error {
   readonly tokens: ContextOverflow | undefined
   readonly public_message: string | undefined
   readonly param: string | undefined
+  readonly needs_operator: boolean
   /** Not a member: whoever writes the error out does not write it by accident. */
   readonly #reason: string | undefined
 
@@ -66,6 +69,7 @@ export class EngineError extends Error {
     this.tokens = details.tokens
     this.public_message = details.public_message
     this.param = details.param
+    this.needs_operator = details.needs_operator ?? false
     this.#reason = details.reason
   }
 

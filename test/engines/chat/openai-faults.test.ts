@@ -32,22 +32,10 @@ const json = { 'content-type': 'application/json' }
 
 /** What goes wrong before any part of an answer, and the fault it is. */
 const REFUSALS: Array<[what: string, reply: UpstreamReply, fault: EngineErrorKind, requests?: ChatRequest[]]> = [
-  ...[400, 404, 413, 422].map((code): [string, UpstreamReply, EngineErrorKind] => [
-    `status ${code}`,
-    status(code),
-    'rejected',
-  ]),
-  ...[401, 402, 403, 500, 502, 418, 301].map((code): [string, UpstreamReply, EngineErrorKind] => [
-    `status ${code}`,
-    status(code),
-    'failed',
-  ]),
-  ...[408, 504].map((code): [string, UpstreamReply, EngineErrorKind] => [`status ${code}`, status(code), 'timeout']),
-  ...[429, 503, 529].map((code): [string, UpstreamReply, EngineErrorKind] => [
-    `status ${code}`,
-    status(code),
-    'overloaded',
-  ]),
+  ...statuses([400, 404, 413, 422], 'rejected'),
+  ...statuses([401, 402, 403, 500, 502, 418, 301], 'failed'),
+  ...statuses([408, 504], 'timeout'),
+  ...statuses([429, 503, 529], 'overloaded'),
   ['status 500 with HTML', status(500, `<html>${LEAK_MARKER}</html>`), 'failed'],
   ['HTML instead of JSON', status(200, `<html>${LEAK_MARKER}</html>`), 'failed'],
   ['truncated JSON', status(200, cut, json), 'failed'],
@@ -64,6 +52,14 @@ const REFUSALS: Array<[what: string, reply: UpstreamReply, fault: EngineErrorKin
   ],
   ['a stream of nothing', frames([]), 'failed', [streamed]],
   ['an empty body', status(200, '', json), 'failed'],
+  [
+    'status 429 whose body breaks off',
+    {
+      kind: 'raw',
+      bytes: 'HTTP/1.1 429 Too Many Requests\r\ncontent-type: application/json\r\ncontent-length: 999\r\n\r\n{"err',
+    },
+    'overloaded',
+  ],
   ['a path that it does not have', status(404, { detail: 'Not Found' }), 'failed'],
   ['a page with status 404', status(404, '<html>'), 'failed'],
   ['a model that it does not have', status(404, error('model_not_found')), 'failed'],
@@ -86,6 +82,10 @@ const REFUSALS: Array<[what: string, reply: UpstreamReply, fault: EngineErrorKin
     [{ ...plain, n: 2 }],
   ],
 ]
+
+function statuses(codes: number[], fault: EngineErrorKind): Array<[string, UpstreamReply, EngineErrorKind]> {
+  return codes.map((code) => [`status ${code}`, status(code), fault])
+}
 
 for (const [what, reply, fault, requests = [plain, streamed]] of REFUSALS) {
   test(`${fault}: ${what}`, () =>
@@ -110,6 +110,11 @@ const BREAKS: Array<[what: string, reply: UpstreamReply, fault: EngineErrorKind]
   ],
   ['silence', frames([chunk({ content: 'Hel' })], { done: false, finally: 'stall' }), 'timeout'],
   ['an error event', frames([chunk({ content: 'Hel' }), error(500)]), 'failed'],
+  [
+    'an error event after the reason',
+    frames([chunk({ content: 'Hel' }), chunk({}, { finish_reason: 'stop' }), error(500)]),
+    'failed',
+  ],
   ['an error event of no capacity', frames([chunk({ content: 'Hel' }), error('overloaded')]), 'overloaded'],
   ['a refusal that comes too late', frames([chunk({ content: 'Hel' }), error(400)]), 'failed'],
   ['truncated JSON', frames([chunk({ content: 'Hel' }), `data: ${cut}\n\n`]), 'failed'],
@@ -162,6 +167,14 @@ test('an answer whose choices have all finished is complete, whatever happens th
     }
   }))
 
+test('failed: an answer that breaks off after a reason that came before any text', () =>
+  withEngine({}, async ({ engine, upstream }) => {
+    const head = chunk({ role: 'assistant', content: '' }, { finish_reason: 'stop' })
+    upstream.reply(frames([head], { done: false, finally: 'reset' }))
+    const broken = await faultOf(engine.generate(streamed, live()).then((events) => collect(events, [])))
+    assert.equal(broken.kind, 'failed')
+  }))
+
 test('context_length: with the numbers, from a status and from the first event', () =>
   withEngine({}, async ({ engine, upstream }) => {
     const message =
@@ -212,6 +225,8 @@ test('refused credentials and spent credit are logged for the operator, with wha
         status(403),
         status(402),
         status(429, error('insufficient_quota')),
+        status(200, error('insufficient_quota')),
+        frames([error(402)]),
         status(500),
         status(429),
       ]) {
@@ -221,7 +236,7 @@ test('refused credentials and spent credit are logged for the operator, with wha
     },
     log,
   )
-  assert.equal(alarms.length, 4)
+  assert.equal(alarms.length, 6)
   assert.ok(alarms.every((alarm) => alarm.includes('leak-marker') && !/upstream\.internal|127\.0/.test(alarm)))
 })
 

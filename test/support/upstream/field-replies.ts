@@ -128,6 +128,10 @@ const ENDS: Readonly<Record<string, FieldReply>> = {
     reply: stream([text('Hi', 'stop'), last()], { done: false, finally: 'stall' }),
     ...{ text: 'Hi', package: 'the package waits for the end of the body' },
   },
+  'no text, a reason and usage on a connection that stays open': {
+    reply: stream([chunk({ role: 'assistant', content: '' }), end('stop'), last()], { done: false, finally: 'stall' }),
+    package: 'the package waits for the end of the body',
+  },
 }
 
 const USAGES: Readonly<Record<string, FieldReply>> = {

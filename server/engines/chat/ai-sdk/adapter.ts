@@ -69,8 +69,9 @@ export function aiSdkChat(options: AiSdkChatOptions, env: Pick<EngineEnv, 'log' 
       throw new EngineError('failed', 'The answer of the model server is incomplete.')
     } catch (thrown) {
       signal.throwIfAborted()
-      const { error, operator } = callFault(thrown, begun, readWords(request, [request.model, ...secrets]))
-      if (operator) env.log?.error('chat_engine_needs_operator', { engine: 'ai-sdk', detail: withReason(error) })
+      const error = callFault(thrown, begun, readWords(request, [request.model, ...secrets]))
+      if (error.needs_operator)
+        env.log?.error('chat_engine_needs_operator', { engine: 'ai-sdk', detail: withReason(error) })
       throw error
     } finally {
       leaving.abort()

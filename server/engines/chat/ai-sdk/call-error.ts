@@ -2,7 +2,7 @@ import { asRecord } from '../../../platform/json/record.ts'
 import type { OutboundError } from '../../../platform/outbound/error.ts'
 import { outboundBehind, parseBody } from '../../ai-sdk/errors.ts'
 import { EngineError } from '../../engine-error.ts'
-import { errorObjectError, type ReplyFault, statusFault } from '../openai/read/error.ts'
+import { errorObjectError, statusFault } from '../openai/read/error.ts'
 import type { ReadWords } from '../server-words.ts'
 import { refused } from './refused.ts'
 
@@ -10,29 +10,29 @@ import { refused } from './refused.ts'
  * The error behind what a package threw or reported in its stream. Texts of packages hold prompts and URLs, so none is kept; `words` makes
  * those of servers fit for the log. `begun`: part of the answer had come.
  */
-export function callFault(thrown: unknown, begun: boolean, words: ReadWords): ReplyFault {
-  if (thrown instanceof EngineError) return { error: thrown, operator: false }
+export function callFault(thrown: unknown, begun: boolean, words: ReadWords): EngineError {
+  if (thrown instanceof EngineError) return thrown
   const outbound = outboundBehind(thrown)
-  if (outbound !== null) return { error: connectionError(outbound), operator: outbound.reason === 'forbidden' }
+  if (outbound !== null) return connectionError(outbound)
   const { name, statusCode, responseHeaders, responseBody, message } = asRecord(thrown) ?? {}
   // Errors within a stream have a status of the package's and no name.
   if (typeof statusCode === 'number' && (name === 'AI_APICallError' || !(thrown instanceof Error))) {
     const body = name === undefined ? { error: { message } } : parseBody(responseBody)
     if (typeof responseBody === 'string' && responseBody.includes('API_KEY_INVALID'))
-      return { error: new EngineError('failed', 'The model server rejects the credential.'), operator: true }
+      return new EngineError('failed', 'The model server rejects the credential.', { needs_operator: true })
     const headers = (asRecord(responseHeaders) ?? {}) as Record<string, string>
-    const { error, operator } = statusFault(statusCode, headers, body, words)
-    return { error: begun ? late(error) : error, operator }
+    const error = statusFault(statusCode, headers, body, words)
+    return begun ? late(error) : error
   }
   if (typeof name === 'string' && REFUSALS.has(name)) {
     const error = refused('messages', 'the request has a part that this model does not take.')
-    return { error: begun ? late(error) : error, operator: false }
+    return begun ? late(error) : error
   }
   if (name === 'AI_LoadAPIKeyError' || name === 'AI_LoadSettingError')
-    return { error: new EngineError('failed', 'The package misses a credential or a setting.'), operator: true }
+    return new EngineError('failed', 'The package misses a credential or a setting.', { needs_operator: true })
   if (typeof name === 'string' && name.startsWith('AI_'))
-    return { error: new EngineError('failed', `The package reports ${name}.`), operator: false }
-  return { error: errorObjectError(asRecord(thrown)?.error ?? thrown, { begun, words }), operator: false }
+    return new EngineError('failed', `The package reports ${name}.`)
+  return errorObjectError(asRecord(thrown)?.error ?? thrown, { begun, words })
 }
 
 /** What packages throw before they send a request that the model cannot take. */
@@ -49,7 +49,10 @@ function connectionError({ reason, code }: OutboundError): EngineError {
   if (reason === 'timeout') return new EngineError('timeout', 'The model server did not answer in time.')
   if (reason === 'unreachable' && NOT_SENT.test(code ?? ''))
     return new EngineError('unreachable', 'The model server cannot be reached.')
-  return new EngineError('failed', 'The answer of the model server is incomplete or unreadable.', { engine_code: code })
+  const needs_operator = reason === 'forbidden'
+  return new EngineError('failed', 'The answer of the model server is incomplete or unreadable.', {
+    ...{ engine_code: code, needs_operator },
+  })
 }
 
 const NOT_SENT = /^(ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|UND_ERR_CONNECT_TIMEOUT)$/

@@ -145,7 +145,7 @@ export function openaiChat(options: OpenaiChatOptions, env: OpenaiChatEnv = {}):
         const outcome = await ask(server, request, signal, total_ms)
         if (outcome.accepted !== null) return outcome.accepted
         tried.push(server)
-        logIfOperatorNeeded(env.log, outcome)
+        logIfOperatorNeeded(env.log, outcome.refused)
         if (outcome.refused.retry_after_seconds !== undefined) health.pause(server, outcome.refused.retry_after_seconds)
         refused = betterOf(refused, outcome.refused)
         if (outcome.sent && outcome.refused.kind !== 'overloaded') break
@@ -187,7 +187,7 @@ function formOf(options: OpenaiChatOptions): RequestForm {
 
 type Server = { pool: Pool; target: CallTarget; weight: number; model: string | undefined }
 
-/** Framing and connection are ours; a compressed reply could not be read piece by piece. */
+/** Framing, connection and coding are ours: a server that compresses its reply holds pieces back. */
 const RESERVED_HEADERS = new Set([
   'host',
   'connection',
@@ -237,9 +237,6 @@ function betterOf(before: EngineError | null, now: EngineError): EngineError {
   return before?.kind === 'overloaded' && now.kind !== 'overloaded' ? before : now
 }
 
-function logIfOperatorNeeded(
-  log: Pick<Log, 'error'> | undefined,
-  { operator, refused }: { operator: boolean; refused: EngineError },
-): void {
-  if (operator) log?.error('chat_engine_needs_operator', { engine: 'openai', detail: withReason(refused) })
+function logIfOperatorNeeded(log: Pick<Log, 'error'> | undefined, error: EngineError): void {
+  if (error.needs_operator) log?.error('chat_engine_needs_operator', { engine: 'openai', detail: withReason(error) })
 }

@@ -9,7 +9,7 @@ import { connectionError, givenUp } from './connection-error.ts'
 import { type EndTimer, endTimer } from './end-timer.ts'
 import { bodyKind, parseIfJson } from './read/body.ts'
 import { type CompletionReader, incomplete, timedOut, unreadable } from './read/completion.ts'
-import { type ReplyFault, type ReplyHeaders, statusFault } from './read/error.ts'
+import { type ReplyHeaders, statusFault } from './read/error.ts'
 import { readWhole, streamReader } from './read/stream.ts'
 import { type ReplyDecoder, replyDecoder } from './reply-decoder.ts'
 
@@ -35,11 +35,11 @@ export type CallOptions = {
 
 /**
  * `accepted` once the first piece of an answer has been read. `refused` before that, with nothing emitted: `sent` is whether the request
- * may have reached the server, `operator` whether only the operator can mend it.
+ * may have reached the server.
  */
 export type CallOutcome =
   | { accepted: AsyncIterable<readonly ChatEvent[]> }
-  | { accepted: null; refused: EngineError; sent: boolean; operator: boolean }
+  | { accepted: null; refused: EngineError; sent: boolean }
 
 /** One exchange with one server. Rejects only with the reason of `signal`. */
 export function call(options: CallOptions): Promise<CallOutcome> {
@@ -120,17 +120,17 @@ function handlerOf(state: Call): Dispatcher.DispatchHandler {
   }
 }
 
-/** What a reader throws ends the call. */
+/** An error that the server reports ends the call, as does one of its answer; bytes that cannot be read are like a lost connection. */
 function guarded(state: Call, read: () => void): void {
   try {
     read()
   } catch (error) {
-    fail(state, engineErrorOf(error))
+    if (error instanceof EngineError) settle(state, error)
+    else fail(state, unreadable())
   }
 }
 
 const sizeOf = (pieces: readonly Buffer[]) => pieces.reduce((sum, { length }) => sum + length, 0)
-const engineErrorOf = (error: unknown) => (error instanceof EngineError ? error : unreadable())
 
 function readHead(state: Call, status: number, headers: ReplyHeaders): void {
   state.status = status
@@ -219,8 +219,13 @@ function readEnd(state: Call): void {
     accept(state, singleBatch(events))
     finish(state)
   } else if (state.mode === 'refusal') {
-    settle(state, statusFault(state.status, state.headers, parseIfJson(bytes.view()), options.words))
+    settle(state, refusalOf(state))
   }
+}
+
+/** What the status and the body so far say. */
+function refusalOf({ status, headers, bytes, options }: Call): EngineError {
+  return statusFault(status, headers, parseIfJson(bytes.view()), options.words)
 }
 
 /** The first piece of an answer has been read. */
@@ -237,19 +242,18 @@ function finish(state: Call): void {
   state.options.onEnd(null)
 }
 
-/** Nothing more will be read; a reply still arriving is dropped. */
+/** Nothing more can be read: the connection was lost, or fell silent. */
 function fail(state: Call, fault: EngineError): void {
-  if (state.mode === 'done') return
-  if (state.stream !== null && state.options.reader.complete()) finishEarly(state, state.stream)
-  else settle(state, { error: fault, operator: false })
+  if (state.mode === 'stream' && state.options.reader.missing() !== 'answer') finishEarly(state, state.stream!)
+  else settle(state, state.mode === 'refusal' ? refusalOf(state) : fault)
 }
 
-/** The connection was lost, or fell silent, when only the usage, or nothing, was still to come. */
+/** Only the usage, or nothing, was still to come. */
 function finishEarly(state: Call, { queue }: Stream): void {
   try {
     state.options.reader.end(queue.events, 'body')
   } catch (error) {
-    settle(state, { error: engineErrorOf(error), operator: false })
+    settle(state, error instanceof EngineError ? error : unreadable())
     return
   }
   accept(state, queue.batches)
@@ -259,13 +263,14 @@ function finishEarly(state: Call, { queue }: Stream): void {
 }
 
 /** Ends the call with an error: as a refusal while nothing has been emitted, else after the events that came before it. */
-function settle(state: Call, { error, operator }: ReplyFault): void {
+function settle(state: Call, error: EngineError): void {
+  if (state.mode === 'done') return
   close(state)
   if (state.settled) {
     state.stream!.queue.fail(error)
   } else {
     state.settled = true
-    state.resolve({ accepted: null, refused: error, sent: state.sent, operator })
+    state.resolve({ accepted: null, refused: error, sent: state.sent })
   }
   state.options.onEnd(error)
   state.controller?.abort(givenUp())

@@ -65,7 +65,22 @@ test('a server that sends a reason with every chunk is believed no more: it is i
     missing.push(reader.missing())
   }
   assert.deepEqual(missing, ['answer', 'usage', 'answer', 'answer'])
-  assert.equal(reader.complete(), false)
+})
+
+test('an answer without text is complete once its usage has followed the reason', () => {
+  const usage = { prompt_tokens: 9, completion_tokens: 1 }
+  const head = delta({ role: 'assistant', content: '' })
+  for (const [objects, expected] of [
+    [[head, STOP], 'answer'],
+    [[head, STOP, { choices: [], usage }], 'nothing'],
+    [[head, { ...STOP, usage }], 'nothing'],
+    [[head, STOP, { choices: [], usage: { ...usage, completion_tokens: 0 } }], 'usage'],
+    [[{ ...STOP, usage: { ...usage, completion_tokens: 0 } }], 'answer'],
+  ] as const) {
+    const reader = completionReader({ choices: 1, logprobs: false })
+    for (const object of objects) reader.read(object, [])
+    assert.equal(reader.missing(), expected)
+  }
 })
 
 test('reasoning is read from either name, once', () => {

@@ -2,8 +2,9 @@ import { asRecord } from '../../../../platform/json/record.ts'
 import { EngineError } from '../../../engine-error.ts'
 import type { ChatEvent, FinishReason, TokenUsage } from '../../contract.ts'
 import { type Ending, finishReason, readFinishReason } from '../../finish-reason.ts'
+import type { ReadWords } from '../../server-words.ts'
 import { laterUsage, plausibleUsage, readUsage } from '../../usage.ts'
-import { errorObjectError, type ReadWords } from './error.ts'
+import { errorObjectError } from './error.ts'
 import { emptyMessage, hasContent, type Message, readDelta, readMessage } from './message.ts'
 
 /** How an answer ended: by `[DONE]`, with its body, or as one JSON object. */
@@ -17,9 +18,7 @@ export type CompletionReader = {
    * usage does not show that it is complete.
    */
   end(events: ChatEvent[], ended: BodyEnd): void
-  /** Whether every choice has been given a reason that can be believed. */
-  complete(): boolean
-  /** What may still come. */
+  /** What may still come. `answer` until every choice has been given a reason that can be believed. */
   missing(): 'answer' | 'usage' | 'nothing'
 }
 
@@ -90,11 +89,11 @@ export function completionReader(asked: { choices: number; logprobs: boolean; wo
       }
       events.push({ type: 'end', usage: plausibleUsage(usage, hasProduced()) })
     },
-    complete,
     missing() {
-      // A reason before the first piece says nothing: it may come with the role.
-      if (!complete() || !hasProduced()) return 'answer'
-      return usage !== null && usage.output > 0 ? 'nothing' : 'usage'
+      const isCounted = usage !== null && usage.output > 0
+      // A reason before the first piece may come with the role: it says nothing until the usage has followed.
+      if (!complete() || !(hasProduced() || isUsageLast || isCounted)) return 'answer'
+      return isCounted ? 'nothing' : 'usage'
     },
   }
 }

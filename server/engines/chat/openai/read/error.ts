@@ -5,30 +5,26 @@ import type { ReadWords } from '../../server-words.ts'
 import { readContextLength } from '../context-length.ts'
 import { isAboutModel, isUnknownPath, paramOf } from './refusal.ts'
 
-export type { ReadWords }
 export type ReplyHeaders = Record<string, string | string[] | undefined>
 
-/** `operator`: no request can succeed before the operator acts: credentials, the balance at the provider, the name of the model, the address. */
-export type ReplyFault = { error: EngineError; operator: boolean }
-
 /** The error behind a reply whose status is no success. Its message is ours alone: servers repeat prompts and their own names in theirs. */
-export function statusFault(status: number, headers: ReplyHeaders, body: unknown, words?: ReadWords): ReplyFault {
+export function statusFault(status: number, headers: ReplyHeaders, body: unknown, words?: ReadWords): EngineError {
   const detail = errorDetail(body)
   const engine_code = detail.code === String(status) ? undefined : printable(detail.code)
   const about = { reason: words?.(detail.message), engine_code }
   const tokens = contextLength(status, detail)
   if (tokens !== null)
-    return faultOf(new EngineError('context_length', 'The request is too long for the model.', { ...about, ...tokens }))
+    return new EngineError('context_length', 'The request is too long for the model.', { ...about, ...tokens })
   const said = `The model server answered with status ${status}.`
-  if (isFiltered(status, detail)) return faultOf(new EngineError('moderation', said, about))
+  if (isFiltered(status, detail)) return new EngineError('moderation', said, about)
   if (needsOperator(status, detail)) {
     const kind = status === 429 ? 'overloaded' : 'failed'
-    return { error: new EngineError(kind, said, about), operator: true }
+    return new EngineError(kind, said, { ...about, needs_operator: true })
   }
   const kind = meaningOfCode(detail.code) === 'busy' ? 'overloaded' : kindOfStatus(status)
   const retry_after_seconds = kind === 'overloaded' ? retryAfter(headers) : undefined
   const param = kind === 'rejected' ? paramOf(detail) : undefined
-  return faultOf(new EngineError(kind, said, { ...about, retry_after_seconds, param }))
+  return new EngineError(kind, said, { ...about, retry_after_seconds, param })
 }
 
 /** The error behind an error object where an answer, or its next piece, was expected. `begun`: part of the answer had come. */
@@ -36,16 +32,14 @@ export function errorObjectError(
   error: unknown,
   { begun, words }: { begun: boolean; words?: ReadWords | undefined },
 ): EngineError {
-  const { error: found } = statusFault(statusOfError(error), {}, { error }, words)
-  const { kind, tokens, reason, engine_code, param } = found
+  const found = statusFault(statusOfError(error), {}, { error }, words)
+  const { kind, tokens, reason, engine_code, param, needs_operator } = found
   const isLate = begun && (kind === 'rejected' || kind === 'context_length')
   return new EngineError(isLate ? 'failed' : kind, 'The model server reports an error.', {
-    ...{ reason, engine_code },
+    ...{ reason, engine_code, needs_operator },
     ...(!begun && { tokens, param }),
   })
 }
-
-const faultOf = (error: EngineError): ReplyFault => ({ error, operator: false })
 
 function statusOfError(error: unknown): number {
   const { code } = errorDetail({ error })
