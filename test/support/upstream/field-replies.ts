@@ -233,6 +233,37 @@ const SHAPES: Readonly<Record<string, FieldReply>> = {
     ]),
     ...{ text: 'Hello', package: READS_ITSELF },
   },
+  'the calls so far in each chunk': {
+    reply: stream([
+      messages({ reasoning: 'Hm' }),
+      messages({ reasoning: 'Hm.', tool_calls: [call(0, 'a', 'look', '{"at"')] }),
+      messages({ tool_calls: [call(0, 'a', 'look', '{"at":1}')] }),
+      messages({ tool_calls: [call(0, 'a', 'look', '{"at":1}'), call(1, 'b', 'look', '{"at":2}')] }, 'tool_calls'),
+      last(),
+    ]),
+    reasoning: 'Hm.',
+    calls: [
+      ['look', '{"at":1}'],
+      ['look', '{"at":2}'],
+    ],
+    package: READS_ITSELF,
+  },
+  'the same text again with a call': {
+    reply: stream([
+      messages({ content: 'Look.' }),
+      messages({ content: 'Look.', tool_calls: [call(0, 'a', 'look', '{"at":1}')] }),
+      messages({ content: 'Look.', tool_calls: [call(0, 'a', 'look', '{"at":1}')] }, 'tool_calls'),
+      last(),
+    ]),
+    ...{ text: 'Look.', calls: [['look', '{"at":1}']], package: READS_ITSELF },
+  },
+  'a signature in the whole message as the last event': {
+    reply: stream([
+      calls([call(0, 'a', 'look', '{"at":1}')]),
+      whole({ content: null, tool_calls: [call(0, 'a', 'look', '{"at":1}', { extra_content: SIGNED })] }, 'tool_calls'),
+    ]),
+    ...{ calls: [['look', '{"at":1}']], extra_content: SIGNED, package: READS_ITSELF },
+  },
   'a new id and the name on each delta of one index': {
     reply: stream([
       calls([call(0, 'a', 'look', '')]),

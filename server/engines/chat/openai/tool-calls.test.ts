@@ -112,6 +112,41 @@ test('extra content comes with its call, also before the name and after the argu
   }
 })
 
+test('a list of every call so far adds what is new of each, by its id, or by its place when the call is the same', () => {
+  const call = (id: string, at: number, more = {}) => ({
+    id,
+    function: { name: 'f', arguments: `{"at":${at}}` },
+    ...more,
+  })
+  const extra_content = { google: { thought_signature: 's' } }
+  const listed = (known: object[], whole: object[]) => {
+    const calls = toolCalls(0)
+    const events: ChatEvent[] = []
+    calls.read(known, events)
+    calls.readWhole(whole, events)
+    calls.readWhole(whole, events)
+    const extras = events.flatMap((event) => (event.type === 'tool-call-delta' ? (event.extra_content ?? []) : []))
+    return [callsOf(events).map(({ id, arguments: text }) => `${id} ${text}`), extras.length]
+  }
+  assert.deepEqual(listed([call('a', 1)], [call('a', 1, { extra_content })]), [['a {"at":1}'], 1])
+  assert.deepEqual(listed([call('a', 1, { extra_content })], [call('a', 1, { extra_content })]), [['a {"at":1}'], 1])
+  assert.deepEqual(listed([call('a', 1)], [call('b', 2)]), [['a {"at":1}', 'b {"at":2}'], 0])
+  assert.deepEqual(listed([call('a', 1)], [call('b', 1), call('a', 1)]), [['a {"at":1}', 'b {"at":1}'], 0])
+  assert.deepEqual(listed([call('a', 1)], [call('z', 1)]), [['a {"at":1}'], 0], 'a server that makes a new id')
+  assert.deepEqual(listed([call('a', 1)], [call('', 1)]), [['a {"at":1}'], 0])
+})
+
+test('many calls are read in time that grows with their number alone', () => {
+  const calls = toolCalls(0)
+  const deltas = Array.from({ length: 20_000 }, (_, index) => ({
+    ...{ index, id: `c${index}`, function: { name: 'f', arguments: '{}' } },
+  }))
+  const { user } = process.cpuUsage()
+  for (const delta of deltas) calls.read([delta], [])
+  assert.equal(calls.count(), deltas.length)
+  assert.ok(process.cpuUsage().user - user < 2e6)
+})
+
 test('what is not a call emits nothing', () => {
   assert.deepEqual(read([null, 'x', [], [null, 7, {}, { index: 0 }, { index: 0, function: {} }]]), [])
 })

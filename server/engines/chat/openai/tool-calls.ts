@@ -8,6 +8,8 @@ export type ToolCalls = {
   read(value: unknown, events: ChatEvent[]): void
   /** Reads the list of every call so far, of which the first parts may have been emitted. */
   readWhole(value: readonly unknown[], events: ChatEvent[]): void
+  /** Whether a list has every call so far, each with its arguments from the start. False while there is none. */
+  areIn(value: readonly unknown[]): boolean
   /** Whether a call was begun and never got a name. */
   broken(): boolean
   /** How many calls have been emitted. */
@@ -24,15 +26,15 @@ export type ToolCalls = {
  */
 export function toolCalls(choice: number): ToolCalls {
   const calls: Call[] = []
+  const last: LastCalls = { of_index: new Map(), of_id: new Map(), added: undefined }
+  const emitted_ids = new Set<string>()
   let emitted = 0
 
   function emit(call: Call, { arguments: piece, extra_content }: Entry, events: ChatEvent[]): void {
     call.written += piece
-    if (call.number < 0 && call.name === '') {
-      call.extra_content ??= extra_content
-      return
-    }
     const extra = extra_content ?? (call.number < 0 ? call.extra_content : undefined)
+    call.extra_content ??= extra
+    if (call.number < 0 && call.name === '') return
     if (call.number >= 0 && piece === '' && extra === undefined) return
     const event: ChatEvent & { type: 'tool-call-delta' } = {
       ...{ type: 'tool-call-delta', choice, call: call.number, arguments: piece },
@@ -40,36 +42,67 @@ export function toolCalls(choice: number): ToolCalls {
     }
     if (call.number < 0) {
       call.number = emitted++
-      const taken = calls.some((other) => other !== call && other.emitted_id === call.id)
-      call.emitted_id = call.id === '' || call.id.length > ID_LENGTH_MAX || taken ? newCallId() : call.id
-      Object.assign(event, { call: call.number, id: call.emitted_id, name: call.name, arguments: call.written })
+      const isUsable = call.id !== '' && call.id.length <= ID_LENGTH_MAX && !emitted_ids.has(call.id)
+      const id = isUsable ? call.id : newCallId()
+      emitted_ids.add(id)
+      Object.assign(event, { call: call.number, id, name: call.name, arguments: call.written })
     }
     events.push(event)
   }
 
   function add(call: Call, entry: Entry, events: ChatEvent[]): void {
-    if (call.id === '') call.id = entry.id
-    else if (entry.id !== '' && entry.id !== call.id) call.has_new_ids = true
+    if (call.id === '' && entry.id !== '') {
+      call.id = entry.id
+      last.of_id.set(call.id, call)
+    } else if (entry.id !== '' && entry.id !== call.id) {
+      call.has_new_ids = true
+    }
     if (call.name === '') call.name = entry.name
     emit(call, entry, events)
+  }
+
+  function newCall({ index }: Entry): Call {
+    const call: Call = {
+      ...{ index, id: '', name: '', written: '' },
+      number: -1,
+      has_new_ids: false,
+      extra_content: undefined,
+    }
+    calls.push(call)
+    last.added = call
+    if (index !== null) last.of_index.set(index, call)
+    return call
   }
 
   return {
     read(value, events) {
       for (const item of Array.isArray(value) ? value : [value]) {
         const entry = readEntry(item)
-        if (entry !== null) add(callOf(calls, entry), entry, events)
+        if (entry === null) continue
+        const found = findCall(last, entry)
+        add(found === undefined || isAnother(found, entry) ? newCall(entry) : found, entry, events)
       }
     },
     readWhole(value, events) {
-      for (const [position, item] of value.entries()) {
-        const entry = readEntry(item)
+      const entries = value.map(readEntry)
+      const ids = new Set(entries.map((entry) => entry?.id))
+      for (const [position, entry] of entries.entries()) {
         if (entry === null) continue
-        const known = calls.find(({ id }) => id !== '' && id === entry.id) ?? calls[position] ?? newCall(calls, entry)
+        const there = calls[position]
+        const isThere = there !== undefined && (isSame(there, entry) || (!ids.has(there.id) && isAgain(there, entry)))
+        const known = last.of_id.get(entry.id) ?? (isThere ? there : newCall(entry))
         const { written } = known
         const piece = entry.arguments.startsWith(written) ? entry.arguments.slice(written.length) : ''
-        add(known, { ...entry, arguments: piece, extra_content: undefined }, events)
+        const extra_content = known.extra_content === undefined ? entry.extra_content : undefined
+        add(known, { ...entry, arguments: piece, extra_content }, events)
       }
+    },
+    areIn(value) {
+      if (calls.length === 0 || value.length < calls.length) return false
+      return calls.every((call, position) => {
+        const entry = readEntry(value[position])
+        return entry !== null && isSame(call, entry) && entry.arguments.startsWith(call.written)
+      })
     },
     broken: () => calls.some(({ number }) => number < 0),
     count: () => emitted,
@@ -80,19 +113,20 @@ export function toolCalls(choice: number): ToolCalls {
 }
 
 /**
- * `number` is -1 and `emitted_id` empty until the call has been emitted. `index` is the server's. `written`: all arguments so far.
+ * `number` is -1 until the call has been emitted. `index` and `id` are the server's. `written`: all arguments so far.
  * `has_new_ids`: its pieces came under several ids.
  */
 type Call = {
   index: number | null
   id: string
-  emitted_id: string
   name: string
   written: string
   number: number
   has_new_ids: boolean
   extra_content: ExtraContent | undefined
 }
+/** The last call of each index and id, and the last of all. */
+type LastCalls = { of_index: Map<number, Call>; of_id: Map<string, Call>; added: Call | undefined }
 type Entry = {
   index: number | null
   id: string
@@ -120,22 +154,21 @@ function readEntry(item: unknown): Entry | null {
   return isEmpty ? null : read
 }
 
-function callOf(calls: Call[], entry: Entry): Call {
-  const found = findCall(calls, entry)
-  return found !== undefined && !isAnother(found, entry) ? found : newCall(calls, entry)
+function findCall(last: LastCalls, { index, id, name }: Entry): Call | undefined {
+  if (index !== null) return last.of_index.get(index)
+  if (id !== '') return last.of_id.get(id)
+  return name === '' ? last.added : undefined
 }
 
-function newCall(calls: Call[], { index }: Entry): Call {
-  const call = { index, id: '', emitted_id: '', name: '', written: '', number: -1, has_new_ids: false }
-  const added: Call = { ...call, extra_content: undefined }
-  calls.push(added)
-  return added
+/** Whether an entry in the place of a call may be that call. */
+function isSame(call: Call, { index, id, name }: Entry): boolean {
+  const isOther = (own: unknown, given: unknown, none: unknown) => own !== none && given !== none && own !== given
+  return !isOther(call.index, index, null) && !isOther(call.id, id, '') && !isOther(call.name, name, '')
 }
 
-function findCall(calls: Call[], { index, id, name }: Entry): Call | undefined {
-  if (index !== null) return calls.findLast((call) => call.index === index)
-  if (id !== '') return calls.findLast((call) => call.id === id)
-  return name === '' ? calls.at(-1) : undefined
+/** Whether an entry is the call under a new id: some servers make one for the message as a whole. */
+function isAgain(call: Call, entry: Entry): boolean {
+  return isSame(call, { ...entry, id: '' }) && entry.arguments.startsWith(call.written)
 }
 
 /** Older vLLM sends a new id with every piece, but the name only once; others repeat both. */

@@ -53,7 +53,7 @@ export function readDelta(
 
 /**
  * Reads a message that may be everything so far: after deltas it is, and without them where it begins with what has come and goes on, or
- * ends its choice. Only what is new of it is emitted.
+ * ends its choice, or lists the calls so far. Only what is new of it is emitted.
  */
 export function readMessage(
   message: Message,
@@ -64,7 +64,10 @@ export function readMessage(
   const { text, reasoning, refusal, calls, has_deltas } = message
   const whole = emptyMessage(message.choice)
   readDelta(whole, { ...entry, tool_calls: undefined, function_call: undefined }, null, [])
-  const grows = text !== '' && whole.text.startsWith(text) && (ends || whole.text.length > text.length)
+  const list = callsOf(entry)
+  const isMore = whole.text.length > text.length || whole.reasoning.length > reasoning.length || list.length > 0
+  const goesOn = text === '' ? reasoning !== '' && whole.reasoning.startsWith(reasoning) : whole.text.startsWith(text)
+  const grows = (goesOn && (ends || isMore)) || calls?.areIn(list) === true
   if (!hasContent(message) || !(has_deltas || grows)) {
     readDelta(message, entry, logprobs, events)
     return
@@ -74,9 +77,15 @@ export function readMessage(
   message.text += more
   if (more !== '') events.push({ type: 'text-delta', choice: message.choice, text: more })
   addRefusal(message, newOf(refusal, whole.refusal), events)
-  if (!Array.isArray(entry.tool_calls)) return
+  if (list.length === 0) return
   message.calls = calls ?? toolCalls(message.choice)
-  message.calls.readWhole(entry.tool_calls, events)
+  message.calls.readWhole(list, events)
+}
+
+/** The calls of a message, the older form of one call among them. */
+function callsOf({ tool_calls, function_call: called }: Record<string, unknown>): readonly unknown[] {
+  if (Array.isArray(tool_calls)) return tool_calls
+  return asRecord(called) === null ? [] : [{ index: 0, function: called }]
 }
 
 function newOf(known: string, whole: string): string {
