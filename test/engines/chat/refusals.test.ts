@@ -95,6 +95,33 @@ const REFUSALS: Refusal[] = [
   ['an unknown model, by param', 400, { error: { message: 'Bad.', param: 'model' } }, 'failed', null, /Bad/],
   ['an unknown model, by code', 400, { error: { message: 'Bad.', code: 'model_not_found' } }, 'failed', null, /Bad/],
   ['an unknown path', 404, { detail: 'Not Found' }, 'failed', null, /Not Found/],
+  ['another name, by code', 400, { error: { message: 'Bad.', code: 'too_many_images' } }, 'rejected', null, /Bad/],
+  [
+    'a size by minute',
+    413,
+    { error: { message: 'Request too large', type: 'tokens', code: 'rate_limit_exceeded' } },
+    ...(['rejected', null, /too large/] as const),
+  ],
+  [
+    'a tool that the model named',
+    400,
+    { error: { message: 'The model called the tool look, which was not found in the request' } },
+    ...(['rejected', null, /look/] as const),
+  ],
+  [
+    'a file',
+    400,
+    { error: { message: 'This model reads files, but file f1 was not found' } },
+    ...(['rejected', null, /f1/] as const),
+  ],
+  ...[
+    'The model `x/y:z` does not exist or you do not have access to it.',
+    'Model Not Exist',
+    'models/x is not found for API version v1beta',
+    'The requested model x is not available',
+    'Model with name "x y" could not be found',
+    'Invalid model: x',
+  ].map((message): Refusal => [message, 400, { error: { message } }, 'failed', null, /./]),
   [
     "Azure's content filter",
     400,

@@ -21,7 +21,9 @@ export function statusFault(status: number, headers: ReplyHeaders, body: unknown
     const kind = status === 429 ? 'overloaded' : 'failed'
     return new EngineError(kind, said, { ...about, needs_operator: true })
   }
-  const kind = meaningOfCode(detail.code) === 'busy' ? 'overloaded' : kindOfStatus(status)
+  // A refusal stays one: `too_many_images`, or Groq's `rate_limit_exceeded` with 413, would fail again.
+  const isBusy = !REFUSALS.has(status) && meaningOfCode(detail.code) === 'busy'
+  const kind = isBusy ? 'overloaded' : kindOfStatus(status)
   const retry_after_seconds = kind === 'overloaded' ? retryAfter(headers) : undefined
   const param = kind === 'rejected' ? paramOf(detail) : undefined
   return new EngineError(kind, said, { ...about, retry_after_seconds, param })
@@ -42,9 +44,9 @@ export function errorObjectError(
 }
 
 function statusOfError(error: unknown): number {
-  const { code } = errorDetail({ error })
+  const { code, type } = errorDetail({ error })
   if (/^[1-5]\d\d$/.test(code)) return Number(code)
-  const known = STATUS_OF_CODE.get(code)
+  const known = STATUS_OF_CODE.get(code) ?? STATUS_OF_CODE.get(type)
   if (known !== undefined) return known
   const meaning = meaningOfCode(code)
   return meaning === 'busy' ? 503 : meaning === 'permanent' ? 401 : meaning === 'moderation' ? 400 : 500

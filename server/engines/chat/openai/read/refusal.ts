@@ -27,8 +27,9 @@ export function paramOf({ param, message }: ErrorDetail): string | undefined {
 
 const PATH_MAX = 128
 
+/** The model itself is what is missing: its name may come between, but no other thing, such as a tool or a file. */
 const MODEL =
-  /\bmodels?\b.{0,120}(not (be )?found|does ?n[o'’]t exist|no longer exists?|not a valid model|is (unknown|not loaded|not available|not deployed))|\b(no such|unknown|invalid|not a valid) model( id| name)?\b(?! (param|input|type|output))|no endpoints found for\b|try pulling it|模型(不存在|未找到)/i
+  /\bmodels?(\/|\b)( (with|the|id|name|named|called))*[ :=]{0,2}(["'`“][^"'`”]{0,120}["'`”]|(?!(tool|function|file|image)\b)[\w./:@-]{0,120}):? ?((was|is|are|has|could|can) ?)?(not (be )?found|not exist|does ?n[o'’]t exist|no longer exists?|not a valid model|unknown|not (currently )?(loaded|available|deployed))\b|\b(no such|unknown|invalid|not a valid) model( id| name)?\b(?! (param|input|type|output))|no endpoints found for\b|try pulling it|模型(不存在|未找到)/i
 
 const PATH =
   /^(the )?((file|page|route|path|url|resource|requested resource) )?(was )?not found\.?$|\b(unknown|invalid|unrecognized) (url|path|route|endpoint)|^cannot (post|get)\b/i
