@@ -170,9 +170,10 @@ function readBytes(state: Call, chunk: Buffer): void {
 
 /** The first bytes decide what the body is: servers and the proxies before them name types that it does not have. */
 function readFirst(state: Call, chunk: Buffer): void {
+  const known_blank = state.bytes.size()
   state.bytes.append(chunk)
   const bytes = state.bytes.view()
-  const kind = bodyKind(bytes)
+  const kind = bodyKind(bytes, { known_blank })
   if (kind === 'page' || (kind === null && bytes.length > REFUSAL_BYTES_MAX)) throw unreadable()
   if (kind === 'json') {
     state.mode = 'plain'
