@@ -1,5 +1,6 @@
 import { EngineError } from '../engine-error.ts'
 import { meaningOfCode, plainWord } from '../error-words.ts'
+import { printable } from '../reply-error.ts'
 import type { FinishReason } from './contract.ts'
 
 /** How an answer ended by the word of its server; the last two are failures. */
@@ -17,10 +18,15 @@ export function readFinishReason(value: unknown): Ending | null {
   return known ?? (value === '' ? null : endingOf(plainWord(value.slice(0, 64))))
 }
 
-/** The reason that a client sees. Calls were made or not, whatever the server says. Throws EngineError for a failure. */
-export function finishReason(ending: Ending, called: boolean): FinishReason {
-  if (ending === 'failed' || ending === 'overloaded')
-    throw new EngineError(ending, 'The model server says that the answer is not complete.')
+/**
+ * The reason that a client sees. Calls were made or not, whatever the server says. Throws EngineError for a failure, with the server's own
+ * word.
+ */
+export function finishReason(ending: Ending, { called, word }: { called: boolean; word: unknown }): FinishReason {
+  if (ending === 'failed' || ending === 'overloaded') {
+    const engine_code = typeof word === 'string' ? printable(word) : undefined
+    throw new EngineError(ending, 'The model server says that the answer is not complete.', { engine_code })
+  }
   if (ending === 'stop' || ending === 'tool_calls') return called ? 'tool_calls' : 'stop'
   return ending
 }

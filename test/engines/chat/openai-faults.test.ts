@@ -167,14 +167,6 @@ test('an answer whose choices have all finished is complete, whatever happens th
     }
   }))
 
-test('failed: an answer that breaks off after a reason that came before any text', () =>
-  withEngine({}, async ({ engine, upstream }) => {
-    const head = chunk({ role: 'assistant', content: '' }, { finish_reason: 'stop' })
-    upstream.reply(frames([head], { done: false, finally: 'reset' }))
-    const broken = await faultOf(engine.generate(streamed, live()).then((events) => collect(events, [])))
-    assert.equal(broken.kind, 'failed')
-  }))
-
 test('context_length: with the numbers, from a status and from the first event', () =>
   withEngine({}, async ({ engine, upstream }) => {
     const message =

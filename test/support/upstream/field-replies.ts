@@ -124,6 +124,24 @@ const ENDS: Readonly<Record<string, FieldReply>> = {
     reply: stream([calls([call(0, 'a', 'look', '{}')]), last()]),
     ...{ calls: [['look', '{}']], package: NO_REASON },
   },
+  'a reason before any text, and a lost connection': {
+    reply: stream([chunk({ role: 'assistant', content: '' }, { finish_reason: 'stop' })], {
+      ...{ done: false, finally: 'reset' },
+    }),
+    fails: 'failed',
+  },
+  'an error event without words after the reason': {
+    reply: stream([text('Hi', 'stop'), 'event: error\ndata: null\n\n']),
+    ...{ fails: 'failed', package: READS_ITSELF },
+  },
+  'text with empty reasons that breaks off': {
+    reply: stream([text('Half an ans', ''), text('wer', '')], { done: false }),
+    fails: 'failed',
+  },
+  'empty reasons alone, usage and [DONE]': {
+    reply: stream([text('All of', ''), text(' it', ''), last()]),
+    text: 'All of it',
+  },
   'a reason and usage on a connection that stays open': {
     reply: stream([text('Hi', 'stop'), last()], { done: false, finally: 'stall' }),
     ...{ text: 'Hi', package: 'the package waits for the end of the body' },

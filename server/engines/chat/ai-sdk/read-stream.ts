@@ -32,12 +32,13 @@ export function partReader(): { read(part: StreamPart): ChatEvent[]; ended(): bo
 
   function ending(part: StreamPart & { type: 'finish' }): ChatEvent[] {
     over = true
-    const reason = endOf(part.finishReason, calls.size > 0)
+    const usage = usageOf(part.usage)
+    const reason = endOf(part.finishReason, { called: calls.size > 0, counted: usage !== null })
     const empty = [...calls.values()].filter(({ written }) => !written && reason === 'tool_calls')
     return [
       ...empty.map(({ call }): ChatEvent => ({ type: 'tool-call-delta', choice: 0, call, arguments: '{}' })),
       { type: 'finish', choice: 0, reason },
-      { type: 'end', usage: plausibleUsage(usageOf(part.usage), produced || calls.size > 0) },
+      { type: 'end', usage: plausibleUsage(usage, produced || calls.size > 0) },
     ]
   }
 
@@ -79,12 +80,16 @@ export function partReader(): { read(part: StreamPart): ChatEvent[]; ended(): bo
 
 /**
  * Packages know the words of their own provider alone, and call the others `other`. They finish a stream that was cut as `other` without
- * a reason of the server; an empty one may have come after the real one.
+ * a reason of the server. After an empty one only the usage shows that the answer is complete; without any it shows nothing, since Gemini
+ * sends it with every chunk.
  */
-function endOf({ unified, raw }: { unified: string; raw: string | undefined }, called: boolean): FinishReason {
-  const known = UNIFIED[unified] ?? (raw === '' ? 'stop' : readFinishReason(raw))
+function endOf(
+  { unified, raw }: { unified: string; raw: string | undefined },
+  { called, counted }: { called: boolean; counted: boolean },
+): FinishReason {
+  const known = UNIFIED[unified] ?? (raw === '' && counted ? 'stop' : readFinishReason(raw))
   if (known === null) throw new EngineError('failed', 'The answer of the model server is incomplete.')
-  return finishReason(known, called)
+  return finishReason(known, { called, word: raw })
 }
 
 const UNIFIED: Readonly<Record<string, Ending>> = {

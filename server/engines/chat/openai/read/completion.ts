@@ -54,7 +54,7 @@ export function completionReader(asked: { choices: number; logprobs: boolean; wo
       if (entry.error != null) throw errorObjectError(entry.error, { begun, words: asked.words })
       begun = true
       isUsageLast = false
-      const choice = choices[index] ?? { message: emptyMessage(index), ending: null, late: 0 }
+      const choice = choices[index] ?? { message: emptyMessage(index), ending: null, word: '', late: 0 }
       choices[index] = choice
       const hadReason = choice.ending !== null
       readChoice(choice, entry, asked.logprobs, events)
@@ -112,8 +112,8 @@ export function timedOut(): EngineError {
   return new EngineError('timeout', 'The model server did not answer in time.')
 }
 
-/** `late`: how many times the message has gone on after a reason. */
-type Choice = { message: Message; ending: Ending | null; late: number }
+/** `word`: the server's own for `ending`. `late`: how many times the message has gone on after a reason. */
+type Choice = { message: Message; ending: Ending | null; word: unknown; late: number }
 
 /** From here on the reasons of a server say nothing: it sends one with every chunk. */
 const LATE_MAX = 2
@@ -137,11 +137,13 @@ function readChoice(choice: Choice, entry: Record<string, unknown>, logprobs: bo
     message.has_deltas ||= events.length > before
   }
   if (choice.ending !== null && events.length > before) choice.late += 1
-  if (reason !== null) choice.ending = reason
+  if (reason === null) return
+  choice.ending = reason
+  choice.word = entry.finish_reason
 }
 
 /** Throws EngineError for a failure, and for a call that never got its name. */
-function reasonOf({ message: { calls }, ending }: Choice): FinishReason {
+function reasonOf({ message: { calls }, ending, word }: Choice): FinishReason {
   if (calls?.broken()) throw unreadable()
-  return finishReason(ending ?? 'stop', calls !== null && calls.count() > 0)
+  return finishReason(ending ?? 'stop', { called: calls !== null && calls.count() > 0, word })
 }

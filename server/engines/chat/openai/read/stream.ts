@@ -77,7 +77,7 @@ function objectOf({ data, name }: SseEvent): unknown {
 function errorOf(data: string): unknown {
   try {
     const object: unknown = JSON.parse(data)
-    return { error: asRecord(object)?.error ?? object }
+    return { error: asRecord(object)?.error ?? object ?? {} }
   } catch {
     return { error: { message: data } }
   }
