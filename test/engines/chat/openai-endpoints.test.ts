@@ -81,6 +81,18 @@ test('a server that keeps failing is not called until its pause is over', () =>
     assert.deepEqual([ill!.requests.length, well!.requests.length], [5, 1])
   }))
 
+test('a server that refuses requests, by its content filter too, is called on', () =>
+  withServers(2, async ([strict, other], open) => {
+    const engine = open([{ base_url: strict!.url }, { base_url: other!.url }])
+    const filtered: UpstreamReply = { kind: 'json', status: 400, body: { error: { code: 'content_filter' } } }
+    for (let i = 0; i < 4; i++) {
+      strict!.reply(filtered)
+      await assert.rejects(engine.generate(request, live()), hasFault('moderation'))
+    }
+    await allEvents(engine, request)
+    assert.deepEqual([strict!.requests.length, other!.requests.length], [5, 0])
+  }))
+
 test('a server is probed again after a client gave up its probe while the request was still being written', () =>
   withServers(2, async ([ill, well], open, time) => {
     const engine = open([{ base_url: ill!.url }, { base_url: well!.url }])

@@ -162,10 +162,17 @@ for (const [server, message, limit, asked, input] of MESSAGES) {
 }
 
 test('reads the code alone, and the numbers llama.cpp gives beside its message', () => {
-  assert.deepEqual(readContextLength({ code: 'context_length_exceeded', message: '' }), { tokens: undefined })
+  // 1261: Zhipu, https://docs.z.ai/api-reference/api-code
+  for (const code of ['context_length_exceeded', 'context_exceeded', '1261'])
+    assert.deepEqual(readContextLength({ code, message: '' }), { tokens: undefined })
   const counts = { n_prompt_tokens: 14429, n_ctx: 8192 }
   const found = readContextLength({ code: 'exceed_context_size_error', message: '', ...counts })
   assert.deepEqual(found, { tokens: { limit: 8192, asked: 14429 } })
+})
+
+test('reads a text in Chinese', () => {
+  for (const message of ['输入超出模型的最大上下文长度', '输入内容超过了最大长度限制'])
+    assert.deepEqual(readContextLength({ code: '', message }), { tokens: undefined })
 })
 
 test('does not mistake other errors for a context length error', () => {
@@ -176,6 +183,7 @@ test('does not mistake other errors for a context length error', () => {
     'messages: text content blocks must be non-empty',
     'max_tokens must be at least 1',
     'max_tokens is too large: 100000. This model supports at most 16384 completion tokens.',
+    '超出速率限制',
     'Rate limit reached: too many tokens per minute',
     'too many tokens: max tokens must be less than or equal to 4096, the maximum output for this model - received 8192.',
     'Invalid value for max_completion_tokens',
