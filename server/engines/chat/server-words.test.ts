@@ -57,3 +57,52 @@ test('a text of which nothing is left, or that is empty, is none; a long one is 
   assert.equal(words(PROMPT), undefined)
   assert.ok(words('word '.repeat(1000))!.length <= 400)
 })
+
+test('nothing of the other fields of the request is kept, but the words of the protocol are', () => {
+  const parameters = { type: 'object', properties: { ward_name: { type: 'string', enum: ['Harbour'] } } }
+  const all = readWords(
+    {
+      ...{ model: 'm', n: 1, stream: false, user: 'ada-77', stop: ['Amen.'], extra: { guide: { rule: ['sea|salt'] } } },
+      messages: [{ role: 'user', content: 'Hi', name: 'Lovelace' }],
+      tools: [{ type: 'function', function: { name: 'find ward', description: 'Finds the ward of Ada.', parameters } }],
+      response_format: { type: 'json_schema', json_schema: { name: 'diagnosis', schema: { title: 'Findings' } } },
+    },
+    [],
+  )
+  for (const [text, kept] of [
+    ['Invalid user ada-77', 'Invalid user …'],
+    ['stop may not have Amen. in it', 'stop may not have … in it'],
+    ['No such pattern: sea|salt', 'No such pattern: …'],
+    ['messages[0].name: Lovelace is too long', 'messages[0].name: … is too long'],
+    ["Invalid function name 'find ward'", "Invalid function name '…'"],
+    ['Bad description, or so: Finds the ward of Ada.', 'Bad description, o…'],
+    ["In 'diagnosis' and ward_name: type 'object' needs 'required'", "In '…' and …: type 'object' needs 'required'"],
+    ['enum has Harbour, title is Findings', 'enum has …, title is …'],
+  ] as const)
+    assert.equal(all(text), kept)
+})
+
+test('a text that is repeated in escapes, or with other spaces, is hidden', () => {
+  const text = 'Zoë said:\n\t"never" — to\\from the harbour master'
+  const escaped = readWords({ model: 'm', n: 1, stream: false, messages: [{ role: 'user', content: text }] }, [])
+  const ascii = JSON.stringify(text).replace(/[^ -~]/g, (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, '0')}`)
+  for (const echo of [JSON.stringify(text), ascii, JSON.stringify(ascii), text.replace(/\s+/g, ' ')])
+    assert.doesNotMatch(escaped(`The content ${echo} is invalid`)!, /Zo|u00|said|never|harbour|master/, echo)
+})
+
+test('a text is hidden before the words are cut', () => {
+  for (const before of [78, 388, 395]) assert.doesNotMatch(words(`${'word '.repeat(before)}${PROMPT}`)!, /sister|My/)
+  const cut = `Invalid: ${PROMPT.repeat(30)}`.slice(0, 2000)
+  assert.equal(words(cut), 'Inv…')
+})
+
+test('what words cost does not grow with how often a text repeats, or with how much they quote', () => {
+  const repeated = 'a'.repeat(4_000_000)
+  const many = { model: 'm', n: 1, stream: false, messages: [{ role: 'user' as const, content: repeated }] }
+  const read = readWords(many, [])
+  const quotes = Array.from({ length: 300 }, (_, i) => `'aa${i}'`).join(' ')
+  const { user } = process.cpuUsage()
+  assert.equal(read(`Bad value: ${'a'.repeat(390)}`), 'Bad v…')
+  assert.match(read(`Bad: ${quotes}`)!, /'aa24' 'aa25' …$/)
+  assert.ok(process.cpuUsage().user - user < 1_500_000, `${process.cpuUsage().user - user}`)
+})

@@ -5,21 +5,25 @@ export type ReadWords = (text: string) => string | undefined
 
 /**
  * What a server says about `request`, without what it repeats of it, addresses, credentials and `names`, which are the operator's. Servers
- * put all of these into their errors. A piece of a message is found when it has `GRAM + STEP` characters, is in quotes, or is the message.
+ * put all of these into their errors. A piece of a text is found when it has `GRAM + STEP` characters, is in quotes, or is the text; also
+ * where a server escapes it as JSON or Python do.
  */
 export function readWords(request: ChatRequest, names: readonly (string | undefined)[]): ReadWords {
   return (text) => {
-    let words = withoutTexts(text.slice(0, LENGTH_MAX), request)
+    let words = withoutTexts(plain(text.slice(0, READ_MAX)), request, { is_cut: text.length >= READ_MAX })
     for (const name of names) if (name !== undefined && name.length >= NAME_MIN) words = words.replaceAll(name, GAP)
     for (const pattern of SECRETS) words = words.replace(pattern, GAP)
     words = words
       .replace(/[\s\p{Cc}]+/gu, ' ')
       .replace(/…[\s…]*…/g, GAP)
+      .slice(0, LENGTH_MAX)
       .trim()
     return /\w/.test(words) ? words : undefined
   }
 }
 
+/** How much of a text is read. Errors have been cut to as much: see `errorDetail`. */
+const READ_MAX = 2000
 const LENGTH_MAX = 400
 /** A shorter name is a part of other words. */
 const NAME_MIN = 4
@@ -40,16 +44,21 @@ const SECRETS = [
 const GRAM = 12
 const STEP = 6
 
-function withoutTexts(words: string, request: ChatRequest): string {
+function withoutTexts(words: string, request: ChatRequest, { is_cut }: { is_cut: boolean }): string {
   const places = new Map<string, number[]>()
-  for (let at = 0; at + GRAM <= words.length; at++) {
+  const beginnings = new Set<string>()
+  for (let at = 0; at < words.length; at++) {
+    beginnings.add(words.slice(at, at + NAME_MIN))
     const gram = words.slice(at, at + GRAM)
-    places.set(gram, [...(places.get(gram) ?? []), at])
+    const found = places.get(gram)
+    if (found === undefined) places.set(gram, [at])
+    else found.push(at)
   }
   const isHidden = new Uint8Array(words.length)
-  const short: string[] = []
-  for (const text of textsOf(request)) {
-    if (text.length <= GRAM + STEP) short.push(text.trim())
+  const short = new Set<string>()
+  const texts = textsOf(request)
+  for (const text of texts) {
+    if (text.length <= GRAM + STEP && beginnings.has(text.slice(0, NAME_MIN))) short.add(text)
     for (let at = 0; at + GRAM <= text.length; at += STEP) {
       const gram = text.slice(at, at + GRAM)
       const found = places.get(gram)
@@ -60,26 +69,89 @@ function withoutTexts(words: string, request: ChatRequest): string {
     }
   }
   let left = ''
-  for (let at = 0; at < words.length; at++) left += isHidden[at] ? (isHidden[at - 1] ? '' : GAP) : words[at]
-  const rest = short.filter(({ length }) => length >= NAME_MIN).reduce((all, text) => all.replaceAll(text, GAP), left)
-  return rest.replace(QUOTED, (found, quoted: string) => (isIn(request, quoted) ? GAP : found))
+  // What was cut may end with a piece that is too short to be found.
+  const end = is_cut ? words.length - GRAM - STEP : words.length
+  for (let at = 0; at < end; at++) left += isHidden[at] ? (isHidden[at - 1] ? '' : GAP) : words[at]
+  for (const text of short) left = left.replaceAll(text, GAP)
+  const quoted = quotedOf(left, texts)
+  return left.replace(QUOTED, (found, words: string) => (quoted.has(words) ? GAP : found))
 }
 
 const QUOTED = /(?<!\w)["'`“]([^"'`”]{4,})["'`”](?!\w)/g
+/** So many quoted words are looked for in the request. Any more are hidden. */
+const QUOTES_MAX = 16
 
-function isIn(request: ChatRequest, words: string): boolean {
-  for (const text of textsOf(request)) if (text.includes(words)) return true
-  return false
+/** The quoted words that are, or may be, of the request. */
+function quotedOf(said: string, texts: readonly string[]): Set<string> {
+  const quoted = new Set([...said.matchAll(QUOTED)].map((found) => found[1]!))
+  const known = [...quoted].slice(0, QUOTES_MAX).filter((words) => PROTOCOL.has(words) || !isIn(texts, words))
+  for (const words of known) quoted.delete(words)
+  return quoted
 }
 
-function* textsOf({ messages }: ChatRequest): Generator<string> {
+function isIn(texts: readonly string[], words: string): boolean {
+  return texts.some((text) => text.includes(words))
+}
+
+/** Every text that the client wrote, but files and the words of the protocol. */
+function textsOf({ messages, tools, tool_choice, response_format, stop, user, extra = {} }: ChatRequest): string[] {
+  const found: string[] = []
+  const rest: unknown[] = [tools, tool_choice, response_format, stop, user, ...Object.values(extra)]
   for (const message of messages) {
     const { content } = message
-    if (typeof content === 'string') yield content
-    else for (const part of content ?? []) if (part.type === 'text') yield part.text
+    if (typeof content === 'string') rest.push(content)
+    else for (const part of content ?? []) if (part.type === 'text') rest.push(part.text)
+    if (message.role === 'tool') rest.push(message.tool_call_id)
+    else rest.push(message.name)
     if (message.role !== 'assistant') continue
-    yield message.reasoning ?? ''
-    yield message.refusal ?? ''
-    for (const call of message.tool_calls ?? []) yield call.function.arguments
+    rest.push(message.reasoning, message.refusal)
+    for (const call of message.tool_calls ?? []) rest.push(call.id, call.function.name, call.function.arguments)
   }
+  while (rest.length > 0) {
+    const value = rest.pop()
+    if (typeof value === 'string') {
+      const text = PROTOCOL.has(value) ? '' : plain(value).trim()
+      if (text.length >= NAME_MIN) found.push(text)
+    } else if (Array.isArray(value)) {
+      for (const each of value) rest.push(each)
+    } else if (typeof value === 'object' && value !== null) {
+      for (const [name, each] of Object.entries(value)) rest.push(name, each)
+    }
+  }
+  return found
 }
+
+/** Without escapes, however often they were escaped, and with one space between words: the same for a text and its echo. */
+function plain(text: string): string {
+  const unescaped = text.includes('\\') ? text.replace(ESCAPE, characterOf) : text
+  return unescaped.replace(/\s{2,}|[^\S ]/g, ' ')
+}
+
+const ESCAPE = /\\+(?:u([0-9a-f]{4})|x([0-9a-f]{2})|([nrtbf])|)/gi
+
+function characterOf(_: string, unit: string | undefined, byte: string | undefined, space: string | undefined): string {
+  const code = unit ?? byte
+  return code === undefined ? (space === undefined ? '' : ' ') : String.fromCharCode(Number.parseInt(code, 16))
+}
+
+/** Members of tools and formats, words of JSON Schema and values of ours. None of them is a client's own. */
+const PROTOCOL: ReadonlySet<string> = new Set([
+  ...[
+    'type',
+    'function',
+    'name',
+    'description',
+    'parameters',
+    'strict',
+    'schema',
+    'json_schema',
+    'json_object',
+    'text',
+  ],
+  ...['auto', 'none', 'required', 'allowed_tools', 'mode', 'tools', 'object', 'array', 'string', 'number', 'integer'],
+  ...['boolean', 'null', 'properties', 'additionalProperties', 'patternProperties', 'items', 'prefixItems', 'enum'],
+  ...['const', 'anyOf', 'allOf', 'oneOf', 'not', 'title', 'default', 'examples', 'pattern', 'format', '$ref', '$defs'],
+  ...['definitions', '$schema', '$id', 'minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum', 'multipleOf'],
+  ...['minLength', 'maxLength', 'minItems', 'maxItems', 'uniqueItems', 'minProperties', 'maxProperties', 'nullable'],
+  ...['user', 'system', 'developer', 'assistant', 'tool'],
+])
