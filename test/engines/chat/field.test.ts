@@ -5,7 +5,8 @@ import type { ChatEngine, ChatEvent } from '../../../server/engines/chat/contrac
 import { openaiChat } from '../../../server/engines/chat/openai/adapter.ts'
 import { EngineError } from '../../../server/engines/engine-error.ts'
 import { type ChatUpstream, startChatUpstream } from '../../support/upstream/chat-upstream.ts'
-import { BILLED, FIELD_REPLIES, type FieldReply } from '../../support/upstream/field-replies.ts'
+import { FIELD_REPLIES } from '../../support/upstream/field-replies/all.ts'
+import { BILLED, type FieldReply } from '../../support/upstream/field-replies/frames.ts'
 import { assertEventOrder, live, textRequest } from './contract.ts'
 
 /** How long an upstream may say nothing. No reply of the table may need as long. */

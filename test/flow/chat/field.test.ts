@@ -5,7 +5,8 @@ import { type BackgroundApp, startBackgroundApp } from '../../support/http/backg
 import { ask, chargesReaching, eventsOf } from '../../support/http/metered-chat-app.ts'
 import { createResponse, readEvents } from '../../support/http/response-requests.ts'
 import { type TurnSocket, turnSocket } from '../../support/http/socket/turns.ts'
-import { BILLED, FIELD_REPLIES, type FieldReply } from '../../support/upstream/field-replies.ts'
+import { FIELD_REPLIES } from '../../support/upstream/field-replies/all.ts'
+import { BILLED, type FieldReply } from '../../support/upstream/field-replies/frames.ts'
 
 let service: BackgroundApp
 let socket: TurnSocket

@@ -1,0 +1,5 @@
+import { ENDS, FINISH_REASONS } from './ends.ts'
+import { SHAPES } from './shapes.ts'
+import { USAGES } from './usages.ts'
+
+export const FIELD_REPLIES = { ...FINISH_REASONS, ...ENDS, ...USAGES, ...SHAPES }

@@ -1,0 +1,110 @@
+import { chunk } from '../chat-upstream.ts'
+import { call, calls, end, type FieldReply, last, READS_ITSELF, stream, text } from './frames.ts'
+
+/** What servers give as the reason of the end. */
+export const FINISH_REASONS: Readonly<Record<string, FieldReply>> = {
+  'an empty reason on every chunk': {
+    reply: stream([text('Hel', ''), text('lo world', ''), end('stop'), last()]),
+    text: 'Hello world',
+    package: READS_ITSELF,
+  },
+  'stop on every chunk': {
+    reply: stream([
+      chunk({ role: 'assistant', content: '' }, { finish_reason: 'stop' }),
+      text('Hel', 'stop'),
+      text('lo', 'stop'),
+      last(),
+    ]),
+    text: 'Hello',
+  },
+  'stop and then more text': {
+    reply: stream([text('The answer', 'stop'), text(' is 436', 'stop'), last()]),
+    text: 'The answer is 436',
+  },
+  'stop and then a call': {
+    reply: stream([text('Let me look.', 'stop'), calls([call(0, 'a', 'look', '{"at":1}')]), last()]),
+    ...{ text: 'Let me look.', calls: [['look', '{"at":1}']] },
+  },
+  'stop and then length': {
+    reply: stream([text('Half', 'stop'), end('length'), last()]),
+    text: 'Half',
+    finish: 'length',
+  },
+  'a second call after tool_calls': {
+    reply: stream([
+      calls([call(0, 'a', 'look', '{}')], 'tool_calls'),
+      calls([call(1, 'b', 'go', '{}')], 'tool_calls'),
+      last(),
+    ]),
+    calls: [
+      ['look', '{}'],
+      ['go', '{}'],
+    ],
+  },
+  'tool_calls without a call': {
+    reply: stream([text('None.'), end('tool_calls'), last()]),
+    text: 'None.',
+    finish: 'stop',
+  },
+  ...named(['max_tokens', 'MAX_TOKENS', 'maxTokens', 'max_output_tokens', 'model_length', 'Length'], {
+    finish: 'length',
+  }),
+  ...named(['SAFETY', 'content_filtered', 'sensitive', 'RECITATION', 'PROHIBITED_CONTENT', 'guardrail_intervened'], {
+    finish: 'content_filter',
+  }),
+  ...named(['eos', 'end_turn', 'COMPLETE', 'who knows'], { finish: 'stop' }),
+  ...named(['abort', 'error', 'cancelled', 'network_error', 'MALFORMED_FUNCTION_CALL'], { fails: 'failed' }),
+}
+
+function named(reasons: readonly string[], what: Partial<FieldReply>): Record<string, FieldReply> {
+  return Object.fromEntries(
+    reasons.map((reason) => [
+      `the reason ${reason}`,
+      { reply: stream([text('Half an ans'), end(reason), last()]), text: 'Half an ans', ...what },
+    ]),
+  )
+}
+
+const NO_REASON = 'the package fails without a reason'
+
+/** How answers end, with or without a reason. */
+export const ENDS: Readonly<Record<string, FieldReply>> = {
+  'text, usage and [DONE] without a reason': {
+    reply: stream([text('All of it'), last()]),
+    ...{ text: 'All of it', package: NO_REASON },
+  },
+  'text and usage without a reason and [DONE]': {
+    reply: stream([text('All of it'), last()], { done: false }),
+    ...{ text: 'All of it', package: NO_REASON },
+  },
+  'a call, usage and [DONE] without a reason': {
+    reply: stream([calls([call(0, 'a', 'look', '{}')]), last()]),
+    ...{ calls: [['look', '{}']], package: NO_REASON },
+  },
+  'a reason before any text, and a lost connection': {
+    reply: stream([chunk({ role: 'assistant', content: '' }, { finish_reason: 'stop' })], {
+      ...{ done: false, finally: 'reset' },
+    }),
+    fails: 'failed',
+  },
+  'an error event without words after the reason': {
+    reply: stream([text('Hi', 'stop'), 'event: error\ndata: null\n\n']),
+    ...{ fails: 'failed', package: READS_ITSELF },
+  },
+  'text with empty reasons that breaks off': {
+    reply: stream([text('Half an ans', ''), text('wer', '')], { done: false }),
+    fails: 'failed',
+  },
+  'empty reasons alone, usage and [DONE]': {
+    reply: stream([text('All of', ''), text(' it', ''), last()]),
+    text: 'All of it',
+  },
+  'a reason and usage on a connection that stays open': {
+    reply: stream([text('Hi', 'stop'), last()], { done: false, finally: 'stall' }),
+    ...{ text: 'Hi', package: 'the package waits for the end of the body' },
+  },
+  'no text, a reason and usage on a connection that stays open': {
+    reply: stream([chunk({ role: 'assistant', content: '' }), end('stop'), last()], { done: false, finally: 'stall' }),
+    package: 'the package waits for the end of the body',
+  },
+}

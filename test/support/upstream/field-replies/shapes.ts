@@ -1,0 +1,174 @@
+import { chunk } from '../chat-upstream.ts'
+import { call, calls, end, type FieldReply, last, messages, READS_ITSELF, stream, text, whole } from './frames.ts'
+
+const line = (object: object) => `data: ${JSON.stringify(object)}\n`
+const LONG = 'x'.repeat(1_200_000)
+const SIGNED = { google: { thought_signature: 'c2lnbmF0dXJl' } }
+
+/** The forms of messages, events and bodies. */
+export const SHAPES: Readonly<Record<string, FieldReply>> = {
+  'the whole message as the last event': {
+    reply: stream([text('Hel'), text('lo'), whole({ content: 'Hello' })]),
+    ...{ text: 'Hello', package: READS_ITSELF },
+  },
+  'the whole message with its call as the last event': {
+    reply: stream([
+      calls([call(0, 'a', 'look', '{"at"')]),
+      chunk({ tool_calls: [{ index: 0, function: { arguments: ':1}' } }] }),
+      whole({ content: null, tool_calls: [call(0, 'a', 'look', '{"at":1}')] }, 'tool_calls'),
+    ]),
+    ...{ calls: [['look', '{"at":1}']], package: READS_ITSELF },
+  },
+  'message instead of delta in each chunk': {
+    reply: stream([messages({ content: 'Hel' }), messages({ content: 'lo' }), messages({}, 'stop'), last()]),
+    ...{ text: 'Hello', package: READS_ITSELF },
+  },
+  'the message so far in each chunk': {
+    reply: stream([
+      messages({ content: 'Hel' }),
+      messages({ content: 'Hello' }),
+      messages({ content: 'Hello' }, 'stop'),
+      last(),
+    ]),
+    ...{ text: 'Hello', package: READS_ITSELF },
+  },
+  'the calls so far in each chunk': {
+    reply: stream([
+      messages({ reasoning: 'Hm' }),
+      messages({ reasoning: 'Hm.', tool_calls: [call(0, 'a', 'look', '{"at"')] }),
+      messages({ tool_calls: [call(0, 'a', 'look', '{"at":1}')] }),
+      messages({ tool_calls: [call(0, 'a', 'look', '{"at":1}'), call(1, 'b', 'look', '{"at":2}')] }, 'tool_calls'),
+      last(),
+    ]),
+    reasoning: 'Hm.',
+    calls: [
+      ['look', '{"at":1}'],
+      ['look', '{"at":2}'],
+    ],
+    package: READS_ITSELF,
+  },
+  'the same text again with a call': {
+    reply: stream([
+      messages({ content: 'Look.' }),
+      messages({ content: 'Look.', tool_calls: [call(0, 'a', 'look', '{"at":1}')] }),
+      messages({ content: 'Look.', tool_calls: [call(0, 'a', 'look', '{"at":1}')] }, 'tool_calls'),
+      last(),
+    ]),
+    ...{ text: 'Look.', calls: [['look', '{"at":1}']], package: READS_ITSELF },
+  },
+  'a signature in the whole message as the last event': {
+    reply: stream([
+      calls([call(0, 'a', 'look', '{"at":1}')]),
+      whole({ content: null, tool_calls: [call(0, 'a', 'look', '{"at":1}', { extra_content: SIGNED })] }, 'tool_calls'),
+    ]),
+    ...{ calls: [['look', '{"at":1}']], extra_content: SIGNED, package: READS_ITSELF },
+  },
+  'a new id and the name on each delta of one index': {
+    reply: stream([
+      calls([call(0, 'a', 'look', '')]),
+      calls([call(0, 'b', 'look', '{"at"')]),
+      calls([call(0, 'c', 'look', ':1}')]),
+      calls([call(1, 'd', 'look', '{"at":2}')]),
+      ...[end('tool_calls'), last()],
+    ]),
+    calls: [
+      ['look', '{"at":1}'],
+      ['look', '{"at":2}'],
+    ],
+    package: READS_ITSELF,
+  },
+  'complete calls under one index': {
+    reply: stream([
+      calls([call(0, 'a', 'look', '{"at":1}')]),
+      calls([call(0, 'b', 'look', '{"at":2}')]),
+      end('stop'),
+      last(),
+    ]),
+    calls: [
+      ['look', '{"at":1}'],
+      ['look', '{"at":2}'],
+    ],
+    package: READS_ITSELF,
+  },
+  'a signature with a call': {
+    reply: stream([calls([call(0, 'a', 'look', '{"at":1}', { extra_content: SIGNED })]), end('tool_calls'), last()]),
+    ...{ calls: [['look', '{"at":1}']], extra_content: SIGNED },
+  },
+  'a call without arguments': {
+    reply: stream([calls([call(0, 'c1', 'now', '')]), end('tool_calls'), last()]),
+    calls: [['now', '{}']],
+  },
+  'reasoning_details alone': {
+    reply: stream([
+      chunk({ reasoning_details: [{ type: 'reasoning.text', text: 'Hm' }] }),
+      chunk({
+        reasoning_details: [
+          { type: 'reasoning.summary', summary: '.' },
+          { type: 'reasoning.encrypted', data: 'x' },
+        ],
+      }),
+      ...[text('Hi', 'stop'), last()],
+    ]),
+    ...{ text: 'Hi', reasoning: 'Hm.', package: READS_ITSELF },
+  },
+  'thinking alone': {
+    reply: stream([chunk({ thinking: 'Hm.' }), text('Hi', 'stop'), last()]),
+    ...{ text: 'Hi', reasoning: 'Hm.', package: READS_ITSELF },
+  },
+  'an event of over 1 MiB': { reply: stream([text(LONG, 'stop'), last()]), text: LONG },
+  'one line break between events': {
+    reply: stream([line(text('Hel')), line(text('lo', 'stop')), line(last()), 'data: [DONE]\n\n'], { done: false }),
+    ...{ text: 'Hello', package: READS_ITSELF },
+  },
+  'a line of JSON for each chunk': {
+    reply: {
+      ...{ kind: 'json', type: 'application/x-ndjson' },
+      body: [text('Hel'), text('lo', 'stop'), last()].map((each) => `${JSON.stringify(each)}\n`).join(''),
+    },
+    ...{ text: 'Hello', package: READS_ITSELF },
+  },
+  'a completion after comments': {
+    reply: { kind: 'json', body: `: wait\n\n: wait\n\n${JSON.stringify(whole({ content: 'Hi' }))}` },
+    ...{ text: 'Hi', package: READS_ITSELF },
+  },
+  'a ping with text': {
+    reply: stream([
+      'event: ping\ndata: still here\n\n',
+      text('Hi'),
+      'event: ping\ndata: {"time":1}\n\n',
+      end('stop'),
+      last(),
+    ]),
+    ...{ text: 'Hi', package: READS_ITSELF },
+  },
+  'data: null': {
+    reply: stream([text('Hi'), 'data: null\n\n', end('stop'), last()]),
+    text: 'Hi',
+    package: READS_ITSELF,
+  },
+  'status 201': { reply: stream([text('Hi', 'stop'), last()], { status: 201 }), text: 'Hi' },
+  'events in gzip': { reply: stream([text('Hi', 'stop'), last()], { gzip: true, piece_bytes: 20 }), text: 'Hi' },
+  'a completion in gzip': {
+    reply: { kind: 'json', body: whole({ content: 'Hi' }), gzip: true },
+    text: 'Hi',
+    package: READS_ITSELF,
+  },
+  'events under application/json': {
+    reply: stream([text('Hel'), text('lo', 'stop'), last()], { type: 'application/json' }),
+    text: 'Hello',
+  },
+  ...Object.fromEntries(
+    ['text/plain', 'text/html', null, 'text/event-stream'].map((type): [string, FieldReply] => [
+      `a completion under ${type ?? 'no media type'}`,
+      { reply: { kind: 'json', type, body: whole({ content: 'Hi' }) }, text: 'Hi', package: READS_ITSELF },
+    ]),
+  ),
+  'an error under text/event-stream': {
+    reply: { kind: 'json', type: 'text/event-stream', body: { error: { code: 503, message: 'x' } } },
+    ...{ fails: 'overloaded', package: READS_ITSELF },
+  },
+  "Gemini's list of errors": {
+    reply: { kind: 'json', body: [{ error: { code: 503, message: 'x', status: 'UNAVAILABLE' } }] },
+    ...{ fails: 'overloaded', package: READS_ITSELF },
+  },
+}

@@ -1,0 +1,75 @@
+import { chunk } from '../chat-upstream.ts'
+import { BILLED, end, type FieldReply, last, PAGE, READS_ITSELF, stream, text, USAGE } from './frames.ts'
+
+/** Where servers put the usage, and in which form. */
+export const USAGES: Readonly<Record<string, FieldReply>> = {
+  'zeros beside a page of text': {
+    reply: stream([text(PAGE), end('stop'), last({ prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 })]),
+    ...{ text: PAGE, usage: null },
+  },
+  'no output beside a page of text': {
+    reply: stream([text(PAGE), end('stop'), last({ prompt_tokens: 9, completion_tokens: 0, total_tokens: 9 })]),
+    ...{ text: PAGE, usage: null },
+  },
+  'a good usage and then zeros': {
+    reply: stream([text('Hi', 'stop'), last(), last({ prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 })]),
+    ...{ text: 'Hi', package: 'the package takes the last usage' },
+  },
+  'reasoning billed beside the completion, with its count': {
+    reply: stream([
+      text('Hi', 'stop'),
+      last({
+        ...{ prompt_tokens: 32, completion_tokens: 9, total_tokens: 142 },
+        completion_tokens_details: { reasoning_tokens: 101 },
+      }),
+    ]),
+    ...{ text: 'Hi', usage: { input: 32, output: 110, reasoning: 101 }, package: 'the package drops the total' },
+  },
+  'reasoning billed beside the completion, in the total alone': {
+    reply: stream([
+      chunk({ reasoning_content: 'Hm.' }),
+      text('Hi', 'stop'),
+      last({ prompt_tokens: 32, completion_tokens: 9, total_tokens: 142 }),
+    ]),
+    ...{ text: 'Hi', reasoning: 'Hm.', usage: { input: 32, output: 110, reasoning: 101 } },
+    package: 'the package drops the total',
+  },
+  'the cache billed beside the prompt': {
+    reply: stream([
+      text('Hi', 'stop'),
+      last({ prompt_tokens: 10, completion_tokens: 5, total_tokens: 115, cache_read_input_tokens: 100 }),
+    ]),
+    ...{ text: 'Hi', usage: { input: 110, output: 5, cached: 100 }, package: 'the package drops the total' },
+  },
+  'usage in x_groq': {
+    reply: stream([text('Hi'), { ...end('stop'), x_groq: { id: 'req_1', usage: USAGE } }]),
+    ...{ text: 'Hi', package: 'the package of Groq reads it' },
+  },
+  'usage in the choice': {
+    reply: stream([
+      text('Hi'),
+      { ...chunk({}), choices: [{ index: 0, delta: {}, finish_reason: 'stop', usage: USAGE }] },
+    ]),
+    ...{ text: 'Hi', package: 'the package of Moonshot reads it' },
+  },
+  ...cached('usage.cached_tokens', { cached_tokens: 4 }),
+  ...cached('prompt_tokens_details', { prompt_tokens_details: { cached_tokens: 4 } }),
+  ...cached('prompt_cache_hit_tokens beside a zero', {
+    ...{ prompt_tokens_details: { cached_tokens: 0 }, prompt_cache_hit_tokens: 4 },
+  }),
+  'input_tokens and output_tokens': {
+    reply: stream([
+      text('Hi', 'stop'),
+      last({
+        ...{ input_tokens: 10, output_tokens: 50, total_tokens: 60 },
+        ...{ input_tokens_details: { cached_tokens: 4 }, output_tokens_details: { reasoning_tokens: 7 } },
+      }),
+    ]),
+    ...{ text: 'Hi', usage: { ...BILLED, cached: 4, reasoning: 7 }, package: READS_ITSELF },
+  },
+}
+
+function cached(name: string, more: object): Record<string, FieldReply> {
+  const reply = stream([text('Hi', 'stop'), last({ ...USAGE, ...more })])
+  return { [`cached tokens in ${name}`]: { reply, text: 'Hi', usage: { ...BILLED, cached: 4 }, package: READS_ITSELF } }
+}
