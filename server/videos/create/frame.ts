@@ -14,7 +14,7 @@ export type Frame = { staged: StagedBlob; filename: string | undefined }
 /** One byte less than 30 MiB, as for every frame. Source: contract 5.1. */
 export const FRAME_BYTES_MAX = 31_457_279
 
-/** Writes the picture aside; the caller discards it. Throws ApiError 400 for one that is too large. */
+/** Writes the picture aside; the caller discards it. Throws ApiError 400 for one that is too large, 503 when the disk is full. */
 export async function stageFrame(blobs: Blobs, part: MultipartFile): Promise<Frame> {
   try {
     const staged = await blobs.stage(part.file, { max_bytes: FRAME_BYTES_MAX })

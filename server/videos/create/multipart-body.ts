@@ -29,28 +29,40 @@ export async function readMultipartBody(
   blobs: Blobs,
   request: FastifyRequest,
 ): Promise<{ body: Record<string, unknown>; frame: Frame | null }> {
-  requireReadableForm(request)
   const form: Form = { body: Object.create(null), json_bytes: 0, frame: null }
-  const bytes = { fieldSize: FIELD_BYTES_MAX, fileSize: FRAME_BYTES_MAX + 1, fieldNameSize: 200 }
-  const limits = { fields: FIELDS_MAX, parts: FIELDS_MAX, files: FIELDS_MAX, ...bytes }
-  const options = { limits, isPartAFile, throwFileSizeLimit: false }
   try {
-    for await (const part of request.parts(options)) await putPart(blobs, form, part)
+    requireReadableForm(request)
+    for await (const part of partsOf(request)) await putPart(blobs, form, part)
     requireSafeJson(form.body)
     const { body, frame } = form
     if (frame && !isOpenAiShape(body)) throw fileRefused('input_reference')
     return { body, frame }
   } catch (error) {
+    // The client reads our response only after it has sent everything, so we read the rest and discard it.
+    request.raw.unpipe()
+    request.raw.resume()
     if (form.frame) await blobs.discard(form.frame.staged)
-    if (error instanceof ApiError) throw error
-    throw new ApiError('invalid_request_error', 'We could not parse the multipart body of your request.', {
-      cause: error,
-    })
+    throw error
   }
 }
 
 /** What has been read of a form. */
 type Form = { body: Record<string, unknown>; json_bytes: number; frame: Frame | null }
+
+/** The parts as they arrive. Throws ApiError 400 for what the parser cannot read. */
+async function* partsOf(request: FastifyRequest): AsyncGenerator<Multipart> {
+  const bytes = { fieldSize: FIELD_BYTES_MAX, fileSize: FRAME_BYTES_MAX + 1, fieldNameSize: 200 }
+  const limits = { fields: FIELDS_MAX, parts: FIELDS_MAX, files: FIELDS_MAX, ...bytes }
+  const options = { limits, isPartAFile, throwFileSizeLimit: false }
+  const parts = request.parts(options)
+  while (true) {
+    const next = await parts.next().catch((error: unknown) => {
+      throw unreadable(error)
+    })
+    if (next.done) return
+    yield next.value
+  }
+}
 
 /** JSON parts are read as files, so that depth is checked before they are parsed; `FormData` gives each of them a filename. */
 function isPartAFile(_name: string | undefined, type: string | undefined, filename: string | undefined): boolean {
@@ -74,13 +86,14 @@ async function putPart(blobs: Blobs, form: Form, part: Multipart): Promise<void>
   }
   if (name === 'input_reference' && !isJsonType(part.mimetype)) {
     if (Object.hasOwn(body, name)) throw sentTwice(name)
-    form.frame = await stageFrame(blobs, part)
+    form.frame = await stageFrame(blobs, part).catch((error: unknown) => {
+      throw part.file.errored ? unreadable(part.file.errored) : error
+    })
     body[name] = { sha256: form.frame.staged.sha256 }
     return
   }
   const named = JSON_FIELDS.has(name)
   if (!isJsonType(part.mimetype) || (part.filename !== undefined && !named)) {
-    part.file.resume()
     throw fileRefused(name)
   }
   const value = await readJson(form, name, await readAtMost(part.file, FIELD_BYTES_MAX))
@@ -102,10 +115,14 @@ async function readJson(form: Form, name: string, bytes: Buffer): Promise<unknow
 async function readAtMost(file: MultipartFile['file'], bytes_max: number): Promise<Buffer> {
   const chunks: Buffer[] = []
   let size = 0
-  for await (const chunk of file) {
-    size += chunk.length
-    if (size > bytes_max) throw fieldTooLarge()
-    chunks.push(chunk)
+  try {
+    for await (const chunk of file) {
+      size += chunk.length
+      if (size > bytes_max) throw fieldTooLarge()
+      chunks.push(chunk)
+    }
+  } catch (error) {
+    throw error instanceof ApiError ? error : unreadable(error)
   }
   return Buffer.concat(chunks, size)
 }
@@ -117,6 +134,11 @@ function putJson(body: Record<string, unknown>, name: string, value: unknown): v
   if (present === undefined) body[name] = element ? [value] : value
   else if (element && Array.isArray(present)) present.push(value)
   else throw sentTwice(name)
+}
+
+function unreadable(error: unknown): ApiError {
+  const message = 'We could not parse the multipart body of your request.'
+  return new ApiError('invalid_request_error', message, { cause: error })
 }
 
 function fieldTooLarge(): ApiError {
@@ -147,7 +169,7 @@ function putField(body: Record<string, unknown>, name: string, text: string): vo
  */
 function put(target: Record<string, unknown>, path: string[], value: unknown, name: string): void {
   const [head, next, ...rest] = path as [string, ...string[]]
-  if (head === '__proto__') throw unreadable(name)
+  if (head === '__proto__') throw misplaced(name)
   if (next === undefined) {
     if (Object.hasOwn(target, head)) throw sentTwice(name)
     target[head] = value
@@ -160,7 +182,7 @@ function put(target: Record<string, unknown>, path: string[], value: unknown, na
   }
   target[head] ??= []
   const list = target[head]
-  if (!Array.isArray(list)) throw unreadable(name)
+  if (!Array.isArray(list)) throw misplaced(name)
   if (rest.length === 0) {
     list.push(value)
     return
@@ -185,10 +207,10 @@ function elementOf(list: unknown[], wanted: { index: string; member: string }, n
 
 function recordOf(value: unknown, name: string): Record<string, unknown> {
   if (isRecord(value)) return value
-  throw unreadable(name)
+  throw misplaced(name)
 }
 
-function unreadable(name: string): ApiError {
+function misplaced(name: string): ApiError {
   return new ApiError(
     'invalid_value',
     `'${name}' does not fit the other fields. See the multipart form in docs/api/videos.md.`,

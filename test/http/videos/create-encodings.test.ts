@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
+import { BlobsAway } from '../../../server/platform/blobs/blobs.ts'
 import { newCustomer, startApp, type TestApp, type TestPerson, videoBody } from '../../support/http/app.ts'
-import { multipart, type Part } from '../../support/http/raw-http.ts'
+import { multipart, type Part, rawConnection } from '../../support/http/raw-http.ts'
 import { assertInvalid, assertRefused, sendRaw, storedFile } from '../../support/http/videos-app.ts'
 
 let app: TestApp
@@ -219,6 +220,49 @@ test('400 for a form that is broken, cut or has too many fields; 413 for a field
   assertInvalid(await form(fields(...many)), null)
   const large = await form(fields(['prompt', 'x'.repeat(1_100_000)]), { without: 'prompt' })
   assertRefused(large, { status: 413, code: 'request_too_large' })
+})
+
+test('a rejected form is read to its end, so its connection takes the next request', async () => {
+  const rest: Part = { name: 'prompt', body: 'x'.repeat(3_000_000) }
+  const json = { name: 'references', type: 'application/json' }
+  const rejected: Array<[status: number, part: Part]> = [
+    [400, { name: 'prompt', filename: 'a.png', type: 'image/png', body: 'x'.repeat(100_000) }],
+    [400, { name: 'prompt.text', body: 'x' }],
+    [400, { ...json, body: '{' }],
+    [413, { ...json, body: 'x'.repeat(1_100_000) }],
+  ]
+  for (const [status, part] of rejected) {
+    const { type, body } = multipart([part, rest])
+    const connection = await rawConnection(app.url)
+    const line = `host: kinora\r\nauthorization: Bearer ${person.key}\r\n`
+    const head = `POST /v1/videos HTTP/1.1\r\n${line}content-type: ${type}\r\ncontent-length: ${body.length}\r\n\r\n`
+    await connection.write(Buffer.concat([Buffer.from(head), body]))
+    assert.equal((await connection.answer()).status, status, part.name)
+    await connection.write(`GET /v1/models HTTP/1.1\r\n${line}\r\n`)
+    assert.equal((await connection.answer()).status, 200, part.name)
+    connection.close()
+  }
+})
+
+test('503 for a picture that the storage cannot take now, 500 when it fails', async () => {
+  const { type, body } = multipart([
+    { name: 'model', body: 'instant-1' },
+    { name: 'prompt', body: 'A boat' },
+    { name: 'input_reference', filename: 'a.png', type: 'image/png', body: 'x'.repeat(1000) },
+  ])
+  const { blobs } = app.ctx
+  try {
+    for (const [error, status, code] of [
+      [new BlobsAway('the bucket is away'), 503, 'server_is_overloaded'],
+      [new Error('EIO: i/o error, write'), 500, 'server_error'],
+    ] as const) {
+      app.ctx.blobs = { ...blobs, stage: () => Promise.reject(error) }
+      const response = await sendRaw(app, person, new Uint8Array(body), type)
+      assert.deepEqual([response.status, response.body.error.code], [status, code])
+    }
+  } finally {
+    app.ctx.blobs = blobs
+  }
 })
 
 test('415 for any other content type', async () => {
