@@ -36,19 +36,19 @@ const checkShape = shape(CreateVideo)
 const NO_FILE_YET = 'file-of-this-form'
 
 /**
- * Reads a body of OpenAI's shape as ours. Throws ApiError 400; in a body of ours a field that only the OpenAI API has is refused with the name
+ * Reads a body of OpenAI's shape as ours. Throws ApiError 400; in a body of ours a field that only the OpenAI API has is rejected with the name
  * of its replacement.
  */
-function checkBody(body: unknown, frame: Frame | null, file_id = NO_FILE_YET): CreateVideo {
+function checkBody(body: unknown, frame: Frame | null): CreateVideo {
   try {
-    return checkShape(isOpenAiShape(body) ? fromOpenAi(body, frame && file_id) : body)
+    return checkShape(isOpenAiShape(body) ? fromOpenAi(body, frame && NO_FILE_YET) : body)
   } catch (error) {
     throw withReplacement(error, body)
   }
 }
 
 /**
- * Accepts a job once for its idempotency key: the first answer is replayed, a refusal releases the key.
+ * Accepts a job once for its idempotency key: the first answer is replayed, a rejection releases the key.
  * The body is parsed, not yet validated: the contract checks the key and the agreement before the body's shape.
  */
 export async function submitVideo(
@@ -91,11 +91,11 @@ async function createJob(
     requireFittingPrompt(body, model.prompt_max) // 400
     if (!frame) return await acceptJob(ctx, audit, principal, { ...submission, checked: body, model })
     return await withFrameFile(ctx, principal, frame, (file_id) => {
-      const checked = checkBody(submission.body, frame, file_id)
+      const checked: CreateVideo = { ...body, image_reference: [{ file_id, role: 'first_frame' }] }
       return acceptJob(ctx, audit, principal, { ...submission, checked, model })
     })
   } catch (error) {
-    throw isOpenAiShape(submission.body) ? inOpenAiWords(error) : error
+    throw isOpenAiShape(submission.body) ? inOpenAiWords(error, submission.body) : error
   }
 }
 

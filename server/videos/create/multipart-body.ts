@@ -7,7 +7,7 @@ import { parseJson } from '../../platform/json/parse.ts'
 import { isRecord } from '../../platform/json/record.ts'
 import { requireSafeJson } from '../../platform/schema/validate.ts'
 import { FRAME_BYTES_MAX, type Frame, stageFrame } from './frame.ts'
-import { fileRefused, isOpenAiShape } from './openai-fields.ts'
+import { fileRejected, isOpenAiShape } from './openai-fields.ts'
 
 /** More fields than the longest valid request has: 4 texts, 2 frames of 2 fields, 13 references. */
 const FIELDS_MAX = 64
@@ -35,7 +35,7 @@ export async function readMultipartBody(
     for await (const part of partsOf(request)) await putPart(blobs, form, part)
     requireSafeJson(form.body)
     const { body, frame } = form
-    if (frame && !isOpenAiShape(body)) throw fileRefused('input_reference')
+    if (frame && !isOpenAiShape(body)) throw fileRejected('input_reference')
     return { body, frame }
   } catch (error) {
     // The client reads our response only after it has sent everything, so we read the rest and discard it.
@@ -94,7 +94,7 @@ async function putPart(blobs: Blobs, form: Form, part: Multipart): Promise<void>
   }
   const named = JSON_FIELDS.has(name)
   if (!isJsonType(part.mimetype) || (part.filename !== undefined && !named)) {
-    throw fileRefused(name)
+    throw fileRejected(name)
   }
   const value = await readJson(form, name, await readAtMost(part.file, FIELD_BYTES_MAX))
   if (named) putJson(body, name, value)

@@ -38,16 +38,22 @@ export function fromOpenAi(body: Record<string, unknown>, frame_id: string | nul
   }
 }
 
-/** The error for a body of OpenAI's shape, with the names of its own members. */
-export function inOpenAiWords(error: unknown): unknown {
-  if (!(error instanceof ApiError)) return error
+/** The error for a body of OpenAI's shape, with the names of the members that it has. */
+export function inOpenAiWords(error: unknown, { size, input_reference }: Record<string, unknown>): unknown {
+  if (!(error instanceof ApiError) || error.param === null) return error
   const { code, message, param } = error
-  const own = param === 'aspect_ratio' ? 'size' : param?.replace(/^image_reference(\[0\])?/, 'input_reference')
-  return own === undefined || own === param ? error : new ApiError(code, message, { param: own })
+  if (param === 'aspect_ratio') {
+    const sent = size ?? DEFAULT_SIZE
+    const text = message.replace(`the aspect ratio ${ratioOf(sent)}`, `the size ${sent}`)
+    return new ApiError(code, text, { param: 'size' })
+  }
+  if (input_reference == null) return error
+  const own = param.replace(/^image_reference(\[0\])?/, 'input_reference')
+  return own === param ? error : new ApiError(code, message.replaceAll(`'${param}'`, `'${own}'`), { param: own })
 }
 
 /**
- * The refusal of a create body as somebody who calls through an OpenAI client needs it: it names what takes the place of `size` and
+ * The error of a create body as somebody who calls through an OpenAI client needs it: it names what takes the place of `size` and
  * `input_reference`, and says to send `seconds` as a number. Any other error is returned as it is. Source: contract 5.1 and 15.
  */
 export function withReplacement(error: unknown, body: unknown): unknown {
@@ -55,9 +61,9 @@ export function withReplacement(error: unknown, body: unknown): unknown {
   const { size, input_reference, seconds } = body as Record<string, unknown>
   const unknown = error.code === 'unknown_parameter' ? error.param : null
   if (size !== undefined && unknown === 'size')
-    return refuseField('size', `Send aspect_ratio instead${ratioFor(size)}.`)
+    return rejectField('size', `Send aspect_ratio instead${ratioFor(size)}.`)
   if (input_reference !== undefined && unknown === 'input_reference') {
-    return refuseField('input_reference', `Send image_reference instead: ${UPLOAD_FIRST}`)
+    return rejectField('input_reference', `Send image_reference instead: ${UPLOAD_FIRST}`)
   }
   if (typeof seconds === 'string' && error.code === 'invalid_type' && error.param === 'seconds') {
     const remedy = isDigits(seconds)
@@ -69,7 +75,7 @@ export function withReplacement(error: unknown, body: unknown): unknown {
 }
 
 /** A part of a form that is a file: media goes through `/v1/files`. */
-export function fileRefused(name: string): ApiError {
+export function fileRejected(name: string): ApiError {
   const remedy =
     name === 'input_reference'
       ? `Upload it with POST /v1/files. Send image_reference instead: ${UPLOAD_FIRST}`
@@ -80,7 +86,7 @@ export function fileRefused(name: string): ApiError {
 const UPLOAD_FIRST =
   'the file_id of an upload with purpose vision, and the role first_frame or last_frame, as in [{"file_id": "file-…", "role": "first_frame"}].'
 
-function refuseField(name: string, remedy: string): ApiError {
+function rejectField(name: string, remedy: string): ApiError {
   return new ApiError('unknown_parameter', `Unknown parameter: '${name}'. ${remedy}`, { param: name })
 }
 
@@ -94,7 +100,7 @@ function fileIdOf(input_reference: unknown): string {
     if (typeof file_id === 'string' && Object.values(rest).every((member) => member == null)) return file_id
   }
   const text =
-    'Invalid \'input_reference\': send the picture as a file of a multipart form, or {"file_id": "file-…"} of an upload with purpose vision. URLs are not taken.'
+    'Invalid \'input_reference\': send the picture as a file of a multipart form, or {"file_id": "file-…"} of an upload with purpose vision. URLs are not accepted.'
   throw new ApiError('invalid_value', text, { param: 'input_reference' })
 }
 

@@ -50,7 +50,7 @@ export function requireConsistentReferences(body: CreateVideo): void {
 }
 
 /**
- * Refuses what none of the model's engines can do, instead of accepting a job that must fail. Throws ApiError 400 with the field as
+ * Rejects what none of the model's engines can do, instead of accepting a job that must fail. Throws ApiError 400 with the field as
  * `param`.
  */
 export function requireCapable(body: CreateVideo, pool: Pick<EnginePool, 'members'>): void {

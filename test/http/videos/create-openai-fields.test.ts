@@ -2,14 +2,26 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import OpenAI, { toFile } from 'openai'
 import { samplePicture } from '../../support/data/media.ts'
-import { newCustomer, startApp, type TestApp, type TestPerson, videoBody } from '../../support/http/app.ts'
-import { assertInvalid, sendRaw, submit } from '../../support/http/videos-app.ts'
+import {
+  INSTANT_CONFIG,
+  newCustomer,
+  startApp,
+  type TestApp,
+  type TestPerson,
+  videoBody,
+} from '../../support/http/app.ts'
+import { assertInvalid, sendRaw, storedFile, submit } from '../../support/http/videos-app.ts'
+
+/** Port 9 is never asked: nothing here gets as far as a render. */
+const CONFIG = `${INSTANT_CONFIG}
+  - { id: wide-1, per_second: "0.01", engine: { kind: videos-api, dialect: openai, base_url: "http://127.0.0.1:9", model: m, inputs: [], ratios: ['16:9'] } }
+`
 
 let app: TestApp
 let person: TestPerson
 let client: OpenAI
 before(async () => {
-  app = await startApp()
+  app = await startApp({ config: CONFIG })
   person = await newCustomer(app)
   client = new OpenAI({ apiKey: person.key, baseURL: `${app.url}/v1`, maxRetries: 0 })
 })
@@ -151,6 +163,20 @@ test('400 for size and input_reference beside aspect_ratio: a body of our own sh
     'input_reference',
     /^Unknown parameter: 'input_reference'\. Send image_reference instead.*first_frame/,
   )
+})
+
+test('400 names the members that the client sent, those of OpenAI or ours', async () => {
+  const sent = (changes: object) =>
+    sendRaw(app, person, JSON.stringify({ model: 'wide-1', prompt: 'A boat', seconds: 4, ...changes }))
+  const [size, file_id] = ['1280x720', await storedFile(app, person)]
+  const remedy = 'Choose another model or leave it out.'
+  assertInvalid(await sent({ size: '720x1280' }), 'size', `The model 'wide-1' cannot take the size 720x1280. ${remedy}`)
+  const first_frame = `The model 'wide-1' cannot take a first frame alone. ${remedy}`
+  assertInvalid(await sent({ size, input_reference: { file_id } }), 'input_reference', first_frame)
+  const image_reference = [{ file_id, role: 'first_frame' }]
+  assertInvalid(await sent({ size, image_reference }), 'image_reference', first_frame)
+  const empty = await sent({ size, input_reference: { file_id: '' } })
+  assertInvalid(empty, 'input_reference.file_id', /^Invalid 'input_reference\.file_id'/)
 })
 
 test('400 for seconds as text in JSON says to send a number, and which', async () => {
