@@ -54,9 +54,11 @@ export async function countProduced(
 export type InputSize = {
   /** Input tokens; an upper bound of them if that is no more than `enough`. */
   atMost(enough: number): Promise<number>
+  /** The same without asking the engine; null if an upper bound is no more than `enough`. */
+  estimate(enough: number): Promise<number | null>
   count(): Promise<number>
-  /** The count, if there was one, and whether the engine has made it. */
-  counted(): { tokens: number; is_exact: boolean } | null
+  /** The engine's count, or else the estimate, if either was made. */
+  counted(): number | null
 }
 
 /** Input tokens are as the engine counts them when it can, otherwise an estimate: what it cannot count it rejects when it is asked. */
@@ -65,22 +67,29 @@ export function inputSize(
   request: ChatRequest,
   signal: AbortSignal,
 ): InputSize {
-  let counted: ReturnType<InputSize['counted']> = null
+  let counted: number | null = null
+  let estimated: number | null = null
   let bound: number | null = null
+  const estimate = async () => {
+    estimated ??= await countRequest(request, signal)
+    return estimated
+  }
   const count = async () => {
-    if (counted !== null) return counted.tokens
-    const exact = await countByEngine(engine, request, signal)
-    const tokens = exact ?? (await countRequest(request, signal))
-    counted = { tokens, is_exact: exact !== null }
-    return tokens
+    counted ??= (await countByEngine(engine, request, signal)) ?? (await estimate())
+    return counted
   }
   return {
     count,
-    counted: () => counted,
+    counted: () => counted ?? estimated,
     async atMost(enough) {
-      if (counted !== null) return counted.tokens
+      if (counted !== null) return counted
       bound ??= await maxTokensOf(request)
       return bound <= enough ? bound : count()
+    },
+    async estimate(enough) {
+      if (counted !== null) return counted
+      bound ??= await maxTokensOf(request)
+      return bound <= enough ? null : estimate()
     },
   }
 }
@@ -117,12 +126,12 @@ async function limitToRest(
   { max, context_length }: { max: number; context_length: number },
   size: InputSize,
 ): Promise<void> {
-  const rest = context_length - (await size.atMost(context_length - max))
-  const counted = size.counted()
-  if (counted === null) return
-  const margin = counted.is_exact ? 0 : marginOf(counted.tokens, context_length)
-  // An input that fills the context is for the server to reject.
-  request.max_tokens = rest > 0 ? Math.min(max, Math.max(rest - margin, Math.ceil(rest / 2))) : undefined
+  const tokens = await size.estimate(context_length - max)
+  if (tokens === null) return
+  const rest = context_length - tokens
+  // The server rejects an input that fills the context, or the estimate is wrong.
+  if (rest > 0)
+    request.max_tokens = Math.min(max, Math.max(rest - marginOf(tokens, context_length), Math.ceil(rest / 2)))
 }
 
 /** What an estimate may be short of: the tokens of a chat template, and those of a tokenizer that is not ours. */

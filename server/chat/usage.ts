@@ -55,7 +55,7 @@ export async function countUsage(
   const choices = produced.choices.filter((_, choice) => !usages.has(choice))
   const isUsed = choices.length > 0 || (usages.size < request.n && (ended || (asked && is_abandoned)))
   if (!isUsed) return known
-  const input = size.counted()?.tokens ?? (await countRequest(request))
+  const input = size.counted() ?? (await countRequest(request))
   const counted = { input, cached_input: 0, ...(await countProduced(choices)) }
   return addUsage(known, counted)
 }

@@ -14,7 +14,7 @@ import { readRequest } from './read-request.ts'
 
 /**
  * `context_tokens`: of one conversation, input and output together. `max_parallel`: answers at once, each with a context of its own.
- * `max_waiting`: requests that may wait for one of them. `threads`: one fewer than there are processors, since llama.cpp's threads wait for
+ * `max_waiting`: requests that may wait for one of them, and counts of tokens that may wait for each other. `threads`: one fewer than there are processors, since llama.cpp's threads wait for
  * each other at every layer: one that has to share its processor holds up all.
  */
 export const LlamaOptions = Type.Object(
@@ -55,20 +55,25 @@ export function llamaChat(options: LlamaOptions, env: LlamaEnv = {}, package_url
     },
     env.log,
   )
-  const queue = openQueue(max_parallel, max_waiting)
+  const queues = { generate: openQueue(max_parallel, max_waiting), count: openQueue(1, max_waiting) }
 
-  async function generate(turn: Turn, { signal, clear }: TimeLimit) {
-    const leave = await queue.enter(signal)
+  /** Resolves once the model has begun an answer, or counted. */
+  async function run(type: 'generate' | 'count', turn: Turn, caller: AbortSignal): Promise<Call> {
+    const { signal, clear } = timeLimit(caller, total_ms)
+    let leave = () => {}
     let call: Call | null = null
     try {
+      leave = await queues[type].enter(signal)
       await unlessAborted(model.ready(), signal)
-      call = model.call('generate', turn, signal)
+      call = model.call(type, turn, signal)
       void call.ended.then(leave).then(clear)
       await call.accepted
-      return call.batches
-    } finally {
+      return call
+    } catch (error) {
       // A call that has begun leaves once the model is done with it.
       if (call === null) leave()
+      clear()
+      throw error
     }
   }
 
@@ -77,17 +82,12 @@ export function llamaChat(options: LlamaOptions, env: LlamaEnv = {}, package_url
     inputs: 'url',
     async generate(request, signal) {
       signal.throwIfAborted()
-      const turn = readRequest(request, options.system_messages)
-      const limit = timeLimit(signal, total_ms)
-      return generate(turn, limit).catch((error) => {
-        limit.clear()
-        throw error
-      })
+      const { batches } = await run('generate', readRequest(request, options.system_messages), signal)
+      return batches
     },
     async countTokens(request, signal) {
-      const turn = readRequest({ ...request, n: 1 }, options.system_messages)
-      await unlessAborted(model.ready(), signal)
-      return model.call('count', turn, signal).accepted
+      const { accepted } = await run('count', readRequest({ ...request, n: 1 }, options.system_messages), signal)
+      return accepted
     },
     close: () => model.close(),
   })

@@ -138,8 +138,14 @@ test('a request that takes longer than the limit of all upstreams times out and 
     { max_parallel: 1, context_tokens: 10_000_000 },
     { upstream: { idle_seconds: 5, total_seconds: 5 } },
   )
-  // Counting waits for the process without a limit: its start is no part of the five seconds.
-  await engine.countTokens!(ask('hello'), live())
   await assert.rejects(allEvents(engine, ask('FOREVER')), { kind: 'timeout' })
   assert.equal(textOf(await allEvents(engine, ask('hello'))), 'hello')
+})
+
+test('counts wait no longer than answers do, and no more of them at once', async () => {
+  const upstream = { idle_seconds: 0.2, total_seconds: 0.2 }
+  const engine = standIn({ model_file: modelFile('GGUF SLOW'), max_waiting: 0 }, { upstream })
+  const first = engine.countTokens!(ask('first'), live())
+  await assert.rejects(engine.countTokens!(ask('second'), live()), { kind: 'overloaded' })
+  await assert.rejects(first, { kind: 'timeout' })
 })

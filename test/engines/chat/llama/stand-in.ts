@@ -6,7 +6,7 @@ import type { HistoryItem } from '../../../../server/engines/chat/llama/protocol
  * Speaks as `node-llama-cpp` does, without llama.cpp: a token is a word, and the answer repeats the last user message. Words in it:
  * `EXIT` ends the process, `THROW` fails, `THINK` begins with a thought, `CALL` calls the first function, with `MALFORMED` arguments that
  * the library rejects, `FOREVER` never ends.
- * A file with `BROKEN` cannot be loaded, one with `CRASH` ends the process. What a sequence still holds when an answer begins is part of
+ * A file with `BROKEN` cannot be loaded, one with `CRASH` ends the process, one with `SLOW` is never loaded. What a sequence still holds when an answer begins is part of
  * the answer, so that a test would see it.
  */
 type State = Sequence & { held: string[]; used: number }
@@ -33,6 +33,7 @@ export const getLlama: Library['getLlama'] = async ({ logger }) => ({
   async loadModel({ modelPath }) {
     const content = readFileSync(modelPath, 'utf8')
     if (content.includes('CRASH')) process.exit(134)
+    if (content.includes('SLOW')) await new Promise(() => {})
     if (content.includes('BROKEN')) {
       logger('error', 'tensor data is not within the file bounds')
       throw new Error('Failed to load model')
