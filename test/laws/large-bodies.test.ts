@@ -175,7 +175,7 @@ test('input items cost in proportion to their number, each kind by itself and in
       const served = { engine, model: 'm', name: 'sandbox' }
       await assembleRequest(
         { secret: 's', secrets: SECRETS } as Context,
-        { org_id: 'o', model, served, body, context, lengths: openContextLengths() },
+        { org_id: 'o', model, served, body, context, skipped: [], lengths: openContextLengths() },
         NEVER,
       )
     })
@@ -190,7 +190,7 @@ test('150,000 pairs of call and output, as a chain may hold, become messages', a
   }))
   const context = [...pairs, ...normalizeInput(body.input)] as ContextItem[]
   const served = { engine, model: 'm', name: 'sandbox' }
-  const wanted = { org_id: 'o', model, served, body, context, lengths: openContextLengths() }
+  const wanted = { org_id: 'o', model, served, body, context, skipped: [], lengths: openContextLengths() }
   const { turn } = await assembleRequest({ secret: 's', secrets: SECRETS } as Context, wanted, NEVER)
   assert.equal(turn.request.messages.length, 150_002)
 })

@@ -24,6 +24,8 @@ export type AnswerRequest = {
   served: Served<ChatEngine>
   body: CreateResponse
   context: readonly ContextItem[]
+  /** Types of items that were left out before. */
+  skipped: readonly string[]
   lengths: ContextLengths
 }
 
@@ -56,17 +58,22 @@ export async function assembleRequest(
   const learnsLength = body.truncation === 'auto' && asked.model.context_length === null
   const shorten = learnsLength ? shortener(ctx, asked, { size, left }) : undefined
   const unread = context.filter((_, i) => drafts[i]!.kind === 'unread').map(({ item }) => item.type)
-  return { tools, unread, turn: { request, size, has_own_limit, names: RESPONSE_NAMES, ...(shorten && { shorten }) } }
+  const dropped_items = [...new Set([...asked.skipped, ...unread])]
+  return {
+    tools,
+    dropped_items,
+    turn: { request, size, has_own_limit, names: RESPONSE_NAMES, ...(shorten && { shorten }) },
+  }
 }
 
 /**
- * `unread`: types of items that were left out because they cannot be decrypted. `shorten` is there when the context may be truncated and its
- * maximum length is known only from the refusal of the model's server.
+ * `dropped_items`: types of items that the model is not sent, of other services or not to be decrypted. `shorten` is there when the context
+ * may be truncated and its maximum length is known only from the error of the model's server.
  */
 export type AssembledRequest = {
   turn: Pick<TurnRequest, 'request' | 'size' | 'has_own_limit' | 'names' | 'shorten'>
   tools: ForwardedTools
-  unread: readonly string[]
+  dropped_items: readonly string[]
 }
 
 function statedLength({ org_id, model, body, lengths }: AnswerRequest): number | null {

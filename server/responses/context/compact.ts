@@ -35,18 +35,18 @@ export async function compact(
   { meter, lengths }: ResponseDeps,
   call: { principal: Principal; request_id: string; body: CreateResponse },
   left: AbortSignal,
-): Promise<{ compacted: CompactedResponse; unread: readonly string[] }> {
+): Promise<{ compacted: CompactedResponse; dropped_items: readonly string[] }> {
   const { principal, request_id, body } = call
   const { org_id } = principal
   const model = entitledChatModel(ctx.config, principal.plan, body.model)
   const served = ctx.engines.chat.get(model.id)!
-  const { context } = await loadContext(ctx, principal, body)
+  const { context, skipped } = await loadContext(ctx, principal, body)
   // Before files are fetched and rendered for the caller.
   const admitted = meter.admit(org_id)
   if (admitted) await admitted
   const conversation = [...context, SUMMARY_REQUEST]
-  const asked = { org_id, model, served, body: summaryBody(body), context: conversation, lengths }
-  const { turn: asking, unread } = await assembleRequest(ctx, asked, left)
+  const asked = { org_id, model, served, body: summaryBody(body), context: conversation, skipped, lengths }
+  const { turn: asking, dropped_items } = await assembleRequest(ctx, asked, left)
   const wanted = { principal, request_id, model, engine: served.engine, ...asking }
   const turn = await startTurn(ctx, meter, wanted, left)
   const { text, usage } = await readSummary(turn)
@@ -61,7 +61,7 @@ export async function compact(
     ],
     usage: usageView(usage),
   }
-  return { compacted, unread }
+  return { compacted, dropped_items }
 }
 
 /** Truncates what is too long to summarize: a context is compacted when it is nearly full. */

@@ -2,10 +2,11 @@ import type { Context } from '../../context.ts'
 import type { Principal } from '../../identity/caller/principal.ts'
 import { ApiError } from '../../platform/errors.ts'
 import { jsonBytes } from '../../platform/json/write.ts'
-import { normalizeInput } from '../request/normalize-input.ts'
+import { normalizeInput, skippedCalls, skippedTypes } from '../request/normalize-input.ts'
 import type { ContextItem, InputEntry, Item } from '../schema/items.ts'
 import type { CreateResponse } from '../schema/response.ts'
 import { type ChainLink, findItems, readChain } from '../stored/store/items.ts'
+import { outputsOf } from './pairing.ts'
 
 /** What the model is given: the history, then the input of this request, with references replaced by their items. */
 export type EffectiveContext = {
@@ -15,6 +16,8 @@ export type EffectiveContext = {
   input: readonly Item[]
   /** Both, each item beside its path. */
   context: readonly ContextItem[]
+  /** Types of items of `input` that are not sent to the model: those of other services, and the outputs of their calls. */
+  skipped: readonly string[]
 }
 
 /**
@@ -34,8 +37,15 @@ export async function loadContext(
       ? []
       : (cachedContext?.(previous_response_id) ?? (await loadHistory(ctx, principal, previous_response_id)))
   const own = await replaceReferences(ctx, principal, entries, history)
-  const before = history.map((item) => ({ item, path: 'previous_response_id' }))
-  return { history, input: own.map(({ item }) => item), context: [...before, ...own] }
+  const all = [...history.map((item) => ({ item, path: 'previous_response_id' })), ...own]
+  const outputs = outputsOf(skippedCalls(input), all)
+  const context = outputs.size === 0 ? all : all.filter((each) => !outputs.has(each))
+  return {
+    history,
+    input: context.slice(history.length).map(({ item }) => item),
+    context,
+    skipped: [...skippedTypes(input), ...[...outputs].map(({ item }) => item.type)],
+  }
 }
 
 /** Items of the history are known; all others are looked up in one query. */

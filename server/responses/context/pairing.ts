@@ -48,6 +48,15 @@ export function matchOutputs(items: readonly Item[]): OutputCalls {
   return callOfOutput
 }
 
+/** The outputs in the context that have no call but one of these, which were left out. */
+export function outputsOf(skipped_calls: ReadonlySet<string>, context: readonly ContextItem[]): Set<ContextItem> {
+  if (skipped_calls.size === 0) return new Set()
+  const callOfOutput = matchOutputs(context.map(({ item }) => item))
+  return new Set(
+    context.filter(({ item }, i) => isOutput(item) && !callOfOutput.has(i) && skipped_calls.has(item.call_id)),
+  )
+}
+
 function isCall(item: Item): item is Extract<Item, { type: 'function_call' | 'custom_tool_call' }> {
   return item.type === 'function_call' || item.type === 'custom_tool_call'
 }

@@ -8,7 +8,6 @@ import { assembleRequest } from '../context/assemble.ts'
 import { checkCompaction, compact } from '../context/compact.ts'
 import { loadContext } from '../context/load.ts'
 import { checkBody, checkForModel } from '../request/check/body.ts'
-import { skippedTypes } from '../request/normalize-input.ts'
 import { CompactedResponse, CompactResponse, CreateResponse } from '../schema/response.ts'
 import { nameDropped } from './dropped.ts'
 
@@ -42,12 +41,12 @@ function countTokens({ meter, lengths }: ResponseDeps): Endpoint {
       const served = ctx.engines.chat.get(model.id)!
       checkForModel(body, model)
       const left = abortOnLeaving(reply).signal
-      const { context } = await loadContext(ctx, principal, body)
+      const { context, skipped } = await loadContext(ctx, principal, body)
       const admitted = meter.admit(org_id)
       if (admitted) await admitted
-      const asked = { org_id, model, served, body, context, lengths }
-      const { turn, unread } = await assembleRequest(ctx, asked, left)
-      nameDropped(reply, { items: [...new Set([...skippedTypes(body.input), ...unread])] })
+      const asked = { org_id, model, served, body, context, skipped, lengths }
+      const { turn, dropped_items } = await assembleRequest(ctx, asked, left)
+      nameDropped(reply, { items: dropped_items })
       return { object: 'response.input_tokens', input_tokens: await turn.size.count() }
     },
   })
@@ -77,8 +76,9 @@ function compactContext(deps: ResponseDeps): Endpoint {
     async handle(ctx, { principal, request, reply }) {
       const body = checkCompaction(request.body)
       const left = abortOnLeaving(reply)
-      const { compacted, unread } = await compact(ctx, deps, { principal, request_id: request.id, body }, left.signal)
-      nameDropped(reply, { items: [...new Set([...skippedTypes(body.input), ...unread])] })
+      const call = { principal, request_id: request.id, body }
+      const { compacted, dropped_items } = await compact(ctx, deps, call, left.signal)
+      nameDropped(reply, { items: dropped_items })
       return compacted
     },
   })

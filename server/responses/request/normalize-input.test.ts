@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { ApiError } from '../../platform/errors.ts'
 import { checkBody } from './check/body.ts'
-import { normalizeInput, skippedTypes } from './normalize-input.ts'
+import { normalizeInput, skippedCalls, skippedTypes } from './normalize-input.ts'
 
 const normal = (input: unknown) => normalizeInput(checkBody({ model: 'm', input }).input)
 const items = (input: unknown) => normal(input).map(({ item }) => item)
@@ -84,7 +84,7 @@ test('an id alone is a reference, with or without a type', () => {
   ])
 })
 
-test('items of types that are not known are skipped with the outputs of their calls, and the others keep their paths', () => {
+test('items of types that are not known are skipped with their calls, and the others keep their paths', () => {
   const call = { type: 'function_call', call_id: 'c', name: 'f', arguments: '{}' }
   const output = (call_id: string) => ({ type: 'function_call_output', call_id, output: 'o' })
   const input = [
@@ -101,12 +101,13 @@ test('items of types that are not known are skipped with the outputs of their ca
   const checked = checkBody({ model: 'm', input }).input
   assert.deepEqual(
     normalizeInput(checked).map(({ path }) => path),
-    ['input[8]', 'input[9]', 'input[10]'],
+    ['input[5]', 'input[6]', 'input[8]', 'input[9]', 'input[10]'],
   )
-  assert.deepEqual(skippedTypes(checked), [
-    ...['web_search_call', 'agent_message', 'additional_tools', 'local_shell_call', 'mcp_call'],
-    'function_call_output',
-  ])
+  assert.deepEqual(
+    [...new Set(skippedTypes(checked))],
+    ['web_search_call', 'agent_message', 'additional_tools', 'local_shell_call', 'mcp_call'],
+  )
+  assert.deepEqual([...skippedCalls(checked)], ['x', 'l', 'm', 'c'])
 })
 
 test('ids may have 1,024 characters, an empty one is none, and call ids have up to 256', () => {

@@ -35,11 +35,20 @@ export function normalizeInput(input: SentInput | undefined): InputEntry[] {
   return entries
 }
 
-/** The types of the items that are not sent to the model, each once. */
+/** The types of the items that are not sent to the model. */
 export function skippedTypes(input: SentInput | undefined): string[] {
+  return skippedOf(input).map(({ of }) => of)
+}
+
+/** The calls of the items that are not sent to the model, as outputs refer to them. */
+export function skippedCalls(input: SentInput | undefined): Set<string> {
+  return new Set(skippedOf(input).flatMap(({ call }) => call ?? []))
+}
+
+function skippedOf(input: SentInput | undefined): SkippedItem[] {
   if (input === undefined || typeof input === 'string') return []
   const items: readonly (InputItem | SkippedItem)[] = input
-  return [...new Set(items.flatMap((item) => (isSkipped(item) ? [item.of] : [])))]
+  return items.filter(isSkipped)
 }
 
 /** Checking leaves something in the place of items that are not sent to the model, so that the paths of the others stay right. */

@@ -11,7 +11,6 @@ import type { Item } from '../schema/items.ts'
 import type { CreateResponse, ResponseObject, TextFormat } from '../schema/response.ts'
 import { checkForModel } from './check/body.ts'
 import { effortOf } from './engine-request.ts'
-import { skippedTypes } from './normalize-input.ts'
 import { type ForwardedTools, forwardTools } from './tools.ts'
 
 /** A call that has passed every check: only the model itself can still refuse it. */
@@ -21,7 +20,7 @@ export type PreparedCall = {
   /** What the engine is asked; null for a call that asks for no answer. */
   turn: AssembledRequest['turn'] | null
   tools: ForwardedTools
-  /** Types of items that the model is not sent: of other services, or not to be decrypted. */
+  /** Types of items that the model is not sent. */
   dropped_items: readonly string[]
   history: readonly Item[]
   input: readonly Item[]
@@ -42,17 +41,16 @@ export async function prepareCall(
   const model = entitledChatModel(ctx.config, principal.plan, body.model)
   const served = ctx.engines.chat.get(model.id)!
   checkForModel(body, model)
-  const { history, input, context } = await loadContext(ctx, principal, body, call.cachedContext)
+  const { history, input, context, skipped } = await loadContext(ctx, principal, body, call.cachedContext)
   // Before files are fetched and rendered for the caller.
   const admitted = meter.admit(org_id)
   if (admitted) await admitted
-  const skipped = skippedTypes(body.input)
-  const prepared = { model, engine: served.engine, dropped_items: skipped, history, input }
-  if (call.generate === false) return { ...prepared, turn: null, tools: forwardTools(body) }
-  const asked = { org_id, model, served, body, context, lengths }
-  const { turn, tools, unread } = await assembleRequest(ctx, asked, left)
+  const prepared = { model, engine: served.engine, history, input }
+  if (call.generate === false) return { ...prepared, turn: null, tools: forwardTools(body), dropped_items: skipped }
+  const asked = { org_id, model, served, body, context, skipped, lengths }
+  const { turn, tools, dropped_items } = await assembleRequest(ctx, asked, left)
   turn.request.stream = !call.plain
-  return { ...prepared, turn, tools, dropped_items: [...new Set([...skipped, ...unread])] }
+  return { ...prepared, turn, tools, dropped_items }
 }
 
 /**

@@ -80,8 +80,10 @@ export const SENT_ITEMS = {
   item_reference: Type.Object({ type: Type.Optional(Type.Literal('item_reference')), id: Id }),
 }
 
-/** An item that is not sent to the model: of a type of another service, or the output of such a call. `of`: its type. */
-export type SkippedItem = { type: 'skipped'; of: string }
+/**
+ * An item that is not sent to the model: its type, `of`, is one of another service. `call`: what an output of it would have as its `call_id`.
+ */
+export type SkippedItem = { type: 'skipped'; of: string; call?: string }
 
 type StaticOf<S extends Record<string, Type.TSchema>> = { [N in keyof S]: Static<S[N]> }[keyof S]
 export type SentMessage = StaticOf<typeof SENT_MESSAGES>

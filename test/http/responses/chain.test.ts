@@ -75,7 +75,8 @@ test('a call is answered in the next request, and its output follows it', async 
   const unanswered = await ask({ tools, previous_response_id: first.body.id })
   assertRefused(unanswered, { status: 400, code: 'tool_output_missing', param: unanswered.body.error.param })
   const output = { type: 'function_call_output', call_id: 'call_1', output: '42' }
-  const second = await ask({ tools, input: [output], previous_response_id: first.body.id })
+  const foreign = { type: 'approval', call_id: 'call_1' }
+  const second = await ask({ tools, input: [foreign, output], previous_response_id: first.body.id })
   assert.equal(second.status, 200, JSON.stringify(second.body))
   const { body } = await service.call('GET', `${second.body.id}/input_items`)
   assert.deepEqual([body.data.length, body.data[0].type, body.data[0].call_id], [1, 'function_call_output', 'call_1'])

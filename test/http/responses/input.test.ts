@@ -292,8 +292,8 @@ test('200: items of other services are left out with their outputs, and named in
     user('Go on'),
   ]
   const names = [
-    ...['local_shell_call', 'function_call_output', 'mcp_call', 'tool_search_call', 'tool_search_output'],
-    ...['agent_message', 'new??"type"?', 'reasoning', 'compaction'],
+    ...['local_shell_call', 'mcp_call', 'tool_search_call', 'tool_search_output', 'agent_message', 'new??"type"?'],
+    ...['function_call_output', 'reasoning', 'compaction'],
   ].join(', ')
   for (const more of [{}, { stream: true }, { background: true }]) {
     const { status, headers, text } = await respond({ input, ...more })
@@ -302,8 +302,9 @@ test('200: items of other services are left out with their outputs, and named in
   const counted = await send(service.app, 'POST', '/v1/responses/input_tokens', service.person, { model: 'm', input })
   assert.deepEqual([counted.status, counted.headers.get('x-dropped-items')], [200, names])
   assert.deepEqual(await given(input), [user('Hi'), user('Go on')])
-  const nothing = await respond({ input: input.slice(1, 3) })
-  assert.deepEqual([nothing.status, nothing.body.error.param], [400, 'input[0].type'])
+  const nothing = await respond({ input: [input[2], input[1]] })
+  assert.deepEqual([nothing.status, nothing.body.error.param], [400, 'input[1].type'])
+  assert.match(nothing.body.error.message, /^Invalid value: 'local_shell_call'/)
   const unread = await respond({ input: [{ type: 'compaction', encrypted_content: 'gAAAAABo' }] })
   assert.deepEqual([unread.status, unread.body.error.param], [400, 'input'])
 })

@@ -3,30 +3,25 @@ import { ApiError } from '../../../platform/errors.ts'
 import { supportedValues } from '../../../platform/schema/explain.ts'
 import { type Shape, shape } from '../../../platform/schema/validate.ts'
 import { type InputItem, SENT_ITEMS, SENT_MESSAGES, type SkippedItem } from '../../schema/items.ts'
+import { skippedCalls } from '../normalize-input.ts'
 
 /** An item of `input` with its shape checked. */
 export type CheckedItem = InputItem | SkippedItem
 
 /**
  * Checks the shape of every item by its type: messages need no `type`, and an `id` alone is a reference. Items of a type that is not known are
- * skipped, with the outputs of their calls: agents bring those of other services along. Throws ApiError 400 with the path of what is wrong,
+ * skipped: agents bring those of other services along. Throws ApiError 400 with the path of what is wrong,
  * also when nothing is left, unless it `may_be_empty`. Source: contract 10.3.
  */
 export function checkItems(items: readonly unknown[], { may_be_empty }: { may_be_empty: boolean }): CheckedItem[] {
   const checked = items.map((item, i) => checkItem(item, `input[${i}]`))
-  const foreign = new Set<unknown>()
-  for (const [i, { type }] of checked.entries()) {
-    const { call_id, id } = items[i] as Record<string, unknown>
-    if (type === 'skipped') foreign.add(call_id ?? id)
-  }
-  if (foreign.size === 0) return checked
-  for (const item of checked) if (isCall(item)) foreign.delete(item.call_id)
-  const kept = checked.map(
-    (item): CheckedItem => (isOutput(item) && foreign.has(item.call_id) ? { type: 'skipped', of: item.type } : item),
-  )
-  if (may_be_empty || kept.some(({ type }) => type !== 'skipped')) return kept
-  const { type } = items[0] as { type: string }
-  throw unsupportedValue('input[0].type', type, ['message', ...Object.keys(SENT_ITEMS)])
+  const skipped = checked.findIndex(({ type }) => type === 'skipped')
+  if (may_be_empty || skipped < 0) return checked
+  const calls = skippedCalls(checked as InputItem[])
+  for (const item of checked) if (isCall(item)) calls.delete(item.call_id)
+  if (checked.some((item) => item.type !== 'skipped' && !(isOutput(item) && calls.has(item.call_id)))) return checked
+  const { of } = checked[skipped] as SkippedItem
+  throw unsupportedValue(`input[${skipped}].type`, of, ['message', ...Object.keys(SENT_ITEMS)])
 }
 
 function isCall(item: CheckedItem) {
@@ -49,14 +44,17 @@ function checkItem(unchecked: unknown, path: string): CheckedItem {
   const type = item.type ?? implied(item)
   if (type === undefined) throw missing(`${path}.type`)
   if (type === 'message') {
-    refuseAudioAndVideo(item.content, `${path}.content`)
+    rejectAudioAndVideo(item.content, `${path}.content`)
     return checkMessage[roleOf(item, path)](item, path)
   }
   if (typeof type === 'string' && Object.hasOwn(SENT_ITEMS, type)) {
-    refuseAudioAndVideo(item.output, `${path}.output`)
+    rejectAudioAndVideo(item.output, `${path}.output`)
     return checkOther[type as ItemType](item, path)
   }
-  if (typeof type === 'string') return { type: 'skipped', of: type }
+  if (typeof type === 'string') {
+    const call = item.call_id ?? item.id
+    return { type: 'skipped', of: type, ...(typeof call === 'string' && { call }) }
+  }
   throw unsupportedValue(`${path}.type`, type, ['message', ...Object.keys(SENT_ITEMS)])
 }
 
@@ -74,8 +72,8 @@ function roleOf({ role }: Record<string, unknown>, path: string): Role {
   throw unsupportedValue(`${path}.role`, role, Object.keys(SENT_MESSAGES))
 }
 
-/** Refuses parts that only chat completions accept, with an error that says so. */
-function refuseAudioAndVideo(parts: unknown, path: string): void {
+/** Rejects parts that only chat completions accept, with an error that says so. */
+function rejectAudioAndVideo(parts: unknown, path: string): void {
   if (!Array.isArray(parts)) return
   for (const [i, part] of parts.entries()) {
     const type = (part as { type?: unknown } | null)?.type
