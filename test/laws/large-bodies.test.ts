@@ -10,6 +10,7 @@ import { readPrompt } from '../../server/engines/chat/sandbox/prompt.ts'
 import { assembleRequest } from '../../server/responses/context/assemble.ts'
 import { openContextLengths } from '../../server/responses/context/lengths.ts'
 import { checkBody } from '../../server/responses/request/check/body.ts'
+import { engineSettings } from '../../server/responses/request/engine-request.ts'
 import { normalizeInput } from '../../server/responses/request/normalize-input.ts'
 import type { ContextItem } from '../../server/responses/schema/items.ts'
 import { CreateResponse } from '../../server/responses/schema/response.ts'
@@ -175,7 +176,16 @@ test('input items cost in proportion to their number, each kind by itself and in
       const served = { engine, model: 'm', name: 'sandbox' }
       await assembleRequest(
         { secret: 's', secrets: SECRETS } as Context,
-        { org_id: 'o', model, served, body, context, skipped: [], lengths: openContextLengths() },
+        {
+          org_id: 'o',
+          model,
+          served,
+          body,
+          context,
+          skipped: [],
+          settings: engineSettings(body, model),
+          lengths: openContextLengths(),
+        },
         NEVER,
       )
     })
@@ -190,7 +200,16 @@ test('150,000 pairs of call and output, as a chain may hold, become messages', a
   }))
   const context = [...pairs, ...normalizeInput(body.input)] as ContextItem[]
   const served = { engine, model: 'm', name: 'sandbox' }
-  const wanted = { org_id: 'o', model, served, body, context, skipped: [], lengths: openContextLengths() }
+  const wanted = {
+    org_id: 'o',
+    model,
+    served,
+    body,
+    context,
+    skipped: [],
+    settings: engineSettings(body, model),
+    lengths: openContextLengths(),
+  }
   const { turn } = await assembleRequest({ secret: 's', secrets: SECRETS } as Context, wanted, NEVER)
   assert.equal(turn.request.messages.length, 150_002)
 })

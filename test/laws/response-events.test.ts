@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
+import { storableEvents } from '../../server/chat/storable-events.ts'
 import type { ChatEvent, FinishReason } from '../../server/engines/chat/contract.ts'
 import { systemClock } from '../../server/platform/clock.ts'
 import { ApiError } from '../../server/platform/errors.ts'
@@ -165,10 +166,11 @@ function write(events: readonly ChatEvent[], { ending, reasoning, socket = false
   const response = emptyResponse()
   const seal = reasoning.sealed ? (text: string) => `sealed ${text.length}` : null
   const writer = responseWriter(response, { tools: TOOLS, clock: systemClock, reasoning_view: { ...reasoning, seal } })
+  const storable = storableEvents()
   const emitted: ResponseEvent[] = [...writer.snapshot('response.created'), ...writer.snapshot('response.in_progress')]
   for (let at = 0, i = 0; at < events.length; i++) {
     const size = sizes[i % sizes.length]!
-    emitted.push(...writer.write(events.slice(at, at + size)))
+    emitted.push(...writer.write(storable(events.slice(at, at + size))))
     at += size
   }
   const usage = { input: 3, cached_input: 1, output: 5, reasoning: 2 }

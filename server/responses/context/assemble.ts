@@ -7,8 +7,7 @@ import type { ChatEngine } from '../../engines/chat/contract.ts'
 import type { Served } from '../../engines/engine-entry.ts'
 import { ApiError } from '../../platform/errors.ts'
 import { giveWay } from '../../platform/turns.ts'
-import { RESPONSE_NAMES, responseParameters } from '../request/engine-request.ts'
-import { type ForwardedTools, forwardTools } from '../request/tools.ts'
+import { type EngineSettings, RESPONSE_NAMES } from '../request/engine-request.ts'
 import type { ContextItem } from '../schema/items.ts'
 import type { CreateResponse } from '../schema/response.ts'
 import { type DraftWork, draftItems, draftWithoutFiles, mediaOf } from './drafts.ts'
@@ -26,6 +25,7 @@ export type AnswerRequest = {
   context: readonly ContextItem[]
   /** Types of items that were left out before. */
   skipped: readonly string[]
+  settings: EngineSettings
   lengths: ContextLengths
 }
 
@@ -38,13 +38,12 @@ export async function assembleRequest(
   asked: AnswerRequest,
   left: AbortSignal,
 ): Promise<AssembledRequest> {
-  const { org_id, served, body } = asked
+  const { org_id, served, body, settings } = asked
   const model = { ...asked.model, context_length: asked.model.context_length ?? statedLength(asked) }
   requirePairs(asked.context)
   await giveWay(asked.context.length)
-  const tools = forwardTools(body)
-  const work = { org_id, model, engine: served.engine, nameOf: tools.nameOf }
-  const fitting = { model, engine: served.engine, body, build: requestBuilder(ctx, asked, tools) }
+  const work = { org_id, model, engine: served.engine, nameOf: settings.tools.nameOf }
+  const fitting = { model, engine: served.engine, body, build: requestBuilder(ctx, asked) }
   const context = await dropUnneededMedia(ctx, fitting, { work, context: asked.context, left })
   const drafts = await draftItems(ctx, work, context, left)
   await giveWay(context.length)
@@ -60,7 +59,6 @@ export async function assembleRequest(
   const unread = context.filter((_, i) => drafts[i]!.kind === 'unread').map(({ item }) => item.type)
   const dropped_items = [...new Set([...asked.skipped, ...unread])]
   return {
-    tools,
     dropped_items,
     turn: { request, size, has_own_limit, names: RESPONSE_NAMES, ...(shorten && { shorten }) },
   }
@@ -72,7 +70,6 @@ export async function assembleRequest(
  */
 export type AssembledRequest = {
   turn: Pick<TurnRequest, 'request' | 'size' | 'has_own_limit' | 'names' | 'shorten'>
-  tools: ForwardedTools
   dropped_items: readonly string[]
 }
 
@@ -99,10 +96,8 @@ function shortener(
 
 function requestBuilder(
   { secret }: Pick<Context, 'secret'>,
-  { model, served, body }: AnswerRequest,
-  tools: ForwardedTools,
+  { model, served, body, settings: { parameters } }: AnswerRequest,
 ): Fitting['build'] {
-  const parameters = responseParameters(body, { model, tools })
   const named = { ...body, verbosity: body.text?.verbosity }
   return ({ context, drafts }) => {
     const callOfOutput = matchOutputs(context.map(({ item }) => item))

@@ -10,6 +10,7 @@ import type { ResponseDeps } from '../call.ts'
 import { usageView } from '../events/event.ts'
 import { newItemId, newResponseId } from '../ids.ts'
 import { checkBody } from '../request/check/body.ts'
+import { engineSettings } from '../request/engine-request.ts'
 import type { ContextItem, Item, MessageItem } from '../schema/items.ts'
 import type { CompactedResponse, CreateResponse } from '../schema/response.ts'
 import { assembleRequest } from './assemble.ts'
@@ -45,7 +46,9 @@ export async function compact(
   const admitted = meter.admit(org_id)
   if (admitted) await admitted
   const conversation = [...context, SUMMARY_REQUEST]
-  const asked = { org_id, model, served, body: summaryBody(body), context: conversation, skipped, lengths }
+  const summary = summaryBody(body)
+  const settings = engineSettings(summary, model)
+  const asked = { org_id, model, served, body: summary, context: conversation, skipped, settings, lengths }
   const { turn: asking, dropped_items } = await assembleRequest(ctx, asked, left)
   const wanted = { principal, request_id, model, engine: served.engine, ...asking }
   const turn = await startTurn(ctx, meter, wanted, left)

@@ -41,7 +41,7 @@ export function failResponse(
   { sequence_number, error_event = true }: { sequence_number: number; error_event?: boolean },
 ): ResponseEvent[] {
   const { type, code, message, param } = errorBody(failure).error
-  // A message may quote the model server, and is stored.
+  // A message may quote the request, cut within a character, and is stored.
   const error = { type, code, message: storableText(message), param }
   Object.assign(response, { ...ENDED_EARLY, status: 'failed', error })
   if (!error_event) return [endEvent(sequence_number, response)]

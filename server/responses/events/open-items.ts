@@ -2,7 +2,7 @@ import type { TokenLogprob } from '../../engines/chat/contract.ts'
 import type { ToolOrigin } from '../request/tools.ts'
 import type { CustomToolCall, FunctionCall, OutputItem, OutputMessage, Reasoning } from '../schema/items.ts'
 import type { OutputText, Refusal, TokenLogprobView } from '../schema/parts.ts'
-import { customInputDecoder, objectEndScanner, wellFormedDecoder } from './text-deltas.ts'
+import { customInputDecoder, objectEndScanner } from './text-deltas.ts'
 
 /** Emits one event: its type, and the JSON of its members without the braces. */
 export type Emit = (type: string, members: string) => void
@@ -28,7 +28,6 @@ export type OpenMessage = OpenItem & {
 export function openMessage(emit: Emit, { id, output_index }: ItemPlace): OpenMessage {
   const item: OutputMessage = { id, type: 'message', status: 'in_progress', role: 'assistant', content: [] }
   const emitDone = emitAdded(emit, item, output_index)
-  const decoder = wellFormedDecoder()
   let part: OutputText | Refusal | null = null
   let text = ''
   let place = ''
@@ -51,8 +50,6 @@ export function openMessage(emit: Emit, { id, output_index }: ItemPlace): OpenMe
 
   const closePart = () => {
     if (part === null) return
-    const rest = decoder.end()
-    if (rest !== '') delta(part.type, rest, [])
     if (part.type === 'refusal') {
       part.refusal = text
       emit('response.refusal.done', `${place},"refusal":${JSON.stringify(text)}`)
@@ -68,12 +65,11 @@ export function openMessage(emit: Emit, { id, output_index }: ItemPlace): OpenMe
   return {
     kind: 'message',
     item,
-    appendText(type, newText, given) {
+    appendText(type, piece, given) {
       if (part?.type !== type) {
         closePart()
         openPart(type)
       }
-      const piece = decoder.write(newText)
       const logprobs = given ? logprobViews(given) : []
       if (part?.type === 'output_text') for (const each of logprobs) part.logprobs.push(each)
       if (piece !== '' || logprobs.length > 0) delta(type, piece, logprobs)
@@ -107,7 +103,6 @@ export type OpenReasoning = OpenItem & { kind: 'reasoning'; appendReasoning(text
 export function openReasoning(emit: Emit, { id, output_index }: ItemPlace, view: ReasoningView): OpenReasoning {
   const item: Reasoning = { id, type: 'reasoning', status: 'in_progress', summary: [] }
   const emitDone = emitAdded(emit, item, output_index)
-  const decoder = wellFormedDecoder()
   const place = `"item_id":"${id}","output_index":${output_index}`
   const summary = `${place},"summary_index":0`
   const raw = `${place},"content_index":0`
@@ -124,21 +119,18 @@ export function openReasoning(emit: Emit, { id, output_index }: ItemPlace, view:
     emit('response.content_part.added', `${raw},"part":${JSON.stringify(part)}`)
   }
 
-  const append = (piece: string) => {
-    if (piece === '') return
-    reasoning += piece
-    if (!view.summary && !view.raw) return
-    const delta = `,"delta":${JSON.stringify(piece)}`
-    if (view.summary) emit('response.reasoning_summary_text.delta', summary + delta)
-    if (view.raw) emit('response.reasoning_text.delta', raw + delta)
-  }
-
   return {
     kind: 'reasoning',
     item,
-    appendReasoning: (text) => append(decoder.write(text)),
+    appendReasoning(piece) {
+      if (piece === '') return
+      reasoning += piece
+      if (!view.summary && !view.raw) return
+      const delta = `,"delta":${JSON.stringify(piece)}`
+      if (view.summary) emit('response.reasoning_summary_text.delta', summary + delta)
+      if (view.raw) emit('response.reasoning_text.delta', raw + delta)
+    },
     close(status) {
-      append(decoder.end())
       const text = `,"text":${JSON.stringify(reasoning)}`
       for (const part of item.summary) {
         part.text = reasoning
@@ -194,7 +186,6 @@ export function openCall(
   const event = tool.kind === 'custom' ? 'response.custom_tool_call_input' : 'response.function_call_arguments'
   const delta = `"item_id":"${id}","output_index":${output_index},"delta":`
   const inputDecoder = tool.kind === 'custom' ? customInputDecoder() : null
-  const decoder = wellFormedDecoder()
   const scanner = objectEndScanner()
   let received = ''
   let emitted = ''
@@ -211,11 +202,11 @@ export function openCall(
     item,
     appendArguments(text) {
       received += text
-      append(decoder.write(inputDecoder ? inputDecoder.write(text) : text))
+      append(inputDecoder ? inputDecoder.write(text) : text)
     },
     isComplete: () => scanner.isComplete(received),
     close(status) {
-      append(decoder.write(inputDecoder?.end() ?? '') + decoder.end())
+      append(inputDecoder?.end() ?? '')
       const name = item.type === 'custom_tool_call' ? 'input' : 'arguments'
       if (item.type === 'custom_tool_call') item.input = emitted
       else item.arguments = emitted

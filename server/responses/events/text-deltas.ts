@@ -8,28 +8,6 @@ export type DeltaDecoder = {
   end(): string
 }
 
-/** Never splits a surrogate pair: a half waits for the next delta. Anything else that cannot be stored becomes U+FFFD. */
-export function wellFormedDecoder(): DeltaDecoder {
-  let half = ''
-  return {
-    write(delta) {
-      let text = half === '' ? delta : half + delta
-      half = ''
-      const last = text.charCodeAt(text.length - 1)
-      if (last >= 0xd800 && last <= 0xdbff) {
-        half = text.slice(-1)
-        text = text.slice(0, -1)
-      }
-      return storableText(text)
-    },
-    end() {
-      const text = half === '' ? '' : '\ufffd'
-      half = ''
-      return text
-    },
-  }
-}
-
 /**
  * Whether the arguments of a call, as far as they have arrived, are a complete JSON object. Counts brackets and parses nothing; called
  * again with a longer text, it continues where it stopped.
@@ -66,9 +44,18 @@ const BRACKET_CLOSE = 93
 
 /**
  * Extracts the plain input of a custom tool from the arguments `{"input":"…"}`, since models are given custom tools as functions of one
- * string. Arguments of any other form are taken as the input themselves, so that nothing is lost. Source: contract 10.6.
+ * string. Arguments of any other form are taken as the input themselves, so that nothing is lost. What escapes stand for may be text that
+ * cannot be stored: U+FFFD takes its place. Source: contract 10.6.
  */
 export function customInputDecoder(): DeltaDecoder {
+  const [escaped, wellFormed] = [escapedInputDecoder(), wellFormedDecoder()]
+  return {
+    write: (delta) => wellFormed.write(escaped.write(delta)),
+    end: () => wellFormed.write(escaped.end()) + wellFormed.end(),
+  }
+}
+
+function escapedInputDecoder(): DeltaDecoder {
   let state: 'opening' | 'string' | 'raw' | 'closed' = 'opening'
   /** An incomplete opening or escape. */
   let pending = ''
@@ -150,4 +137,26 @@ function readEscape(text: string, at: number): { text: string; length: number } 
   const digits = text.slice(at + 2, at + 6)
   if (!/^[0-9a-fA-F]*$/.test(digits)) return { text: '\\u', length: 2 }
   return digits.length < 4 ? null : { text: String.fromCharCode(Number.parseInt(digits, 16)), length: 6 }
+}
+
+/** Never splits a surrogate pair: a half waits for the next delta. Anything else that cannot be stored becomes U+FFFD. */
+function wellFormedDecoder(): DeltaDecoder {
+  let half = ''
+  return {
+    write(delta) {
+      let text = half === '' ? delta : half + delta
+      half = ''
+      const last = text.charCodeAt(text.length - 1)
+      if (last >= 0xd800 && last <= 0xdbff) {
+        half = text.slice(-1)
+        text = text.slice(0, -1)
+      }
+      return storableText(text)
+    },
+    end() {
+      const text = half === '' ? '' : '\ufffd'
+      half = ''
+      return text
+    },
+  }
 }

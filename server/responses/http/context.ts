@@ -39,12 +39,12 @@ function countTokens({ meter, lengths }: ResponseDeps): Endpoint {
       const body = checkBody(request.body)
       const model = entitledChatModel(ctx.config, plan, body.model)
       const served = ctx.engines.chat.get(model.id)!
-      checkForModel(body, model)
+      const settings = checkForModel(body, model)
       const left = abortOnLeaving(reply).signal
       const { context, skipped } = await loadContext(ctx, principal, body)
       const admitted = meter.admit(org_id)
       if (admitted) await admitted
-      const asked = { org_id, model, served, body, context, skipped, lengths }
+      const asked = { org_id, model, served, body, context, skipped, settings, lengths }
       const { turn, dropped_items } = await assembleRequest(ctx, asked, left)
       nameDropped(reply, { items: dropped_items })
       return { object: 'response.input_tokens', input_tokens: await turn.size.count() }

@@ -2,10 +2,19 @@ import { commonParameters, type FieldNames, type ModelParameters } from '../../c
 import type { ChatModelConfig } from '../../config/config.ts'
 import type { ChatResponseFormat } from '../../engines/chat/contract.ts'
 import type { CreateResponse, TextFormat } from '../schema/response.ts'
-import type { ForwardedTools } from './tools.ts'
+import { type ForwardedTools, forwardTools } from './tools.ts'
+
+/** What the engine is asked besides the conversation. */
+export type EngineSettings = { tools: ForwardedTools; parameters: ModelParameters }
+
+/** The tools and parameters of a response in the words of the engine. Throws ApiError 400 for tools that do not fit together. */
+export function engineSettings(body: CreateResponse, model: ChatModelConfig): EngineSettings {
+  const tools = forwardTools(body)
+  return { tools, parameters: responseParameters(body, { model, tools }) }
+}
 
 /** The parameters of a response in the words of the engine. Source: contract 13. */
-export function responseParameters(
+function responseParameters(
   body: CreateResponse,
   { model, tools }: { model: ChatModelConfig; tools: Pick<ForwardedTools, 'tools' | 'tool_choice'> },
 ): ModelParameters {

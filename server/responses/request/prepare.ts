@@ -11,7 +11,7 @@ import type { Item } from '../schema/items.ts'
 import type { CreateResponse, ResponseObject, TextFormat } from '../schema/response.ts'
 import { checkForModel } from './check/body.ts'
 import { effortOf } from './engine-request.ts'
-import { type ForwardedTools, forwardTools } from './tools.ts'
+import type { ForwardedTools } from './tools.ts'
 
 /** A call that has passed every check: only the model itself can still refuse it. */
 export type PreparedCall = {
@@ -40,17 +40,17 @@ export async function prepareCall(
   const { org_id } = principal
   const model = entitledChatModel(ctx.config, principal.plan, body.model)
   const served = ctx.engines.chat.get(model.id)!
-  checkForModel(body, model)
+  const settings = checkForModel(body, model)
   const { history, input, context, skipped } = await loadContext(ctx, principal, body, call.cachedContext)
   // Before files are fetched and rendered for the caller.
   const admitted = meter.admit(org_id)
   if (admitted) await admitted
-  const prepared = { model, engine: served.engine, history, input }
-  if (call.generate === false) return { ...prepared, turn: null, tools: forwardTools(body), dropped_items: skipped }
-  const asked = { org_id, model, served, body, context, skipped, lengths }
-  const { turn, tools, dropped_items } = await assembleRequest(ctx, asked, left)
+  const prepared = { model, engine: served.engine, tools: settings.tools, history, input }
+  if (call.generate === false) return { ...prepared, turn: null, dropped_items: skipped }
+  const asked = { org_id, model, served, body, context, skipped, settings, lengths }
+  const { turn, dropped_items } = await assembleRequest(ctx, asked, left)
   turn.request.stream = !call.plain
-  return { ...prepared, turn, tools, dropped_items }
+  return { ...prepared, turn, dropped_items }
 }
 
 /**

@@ -12,7 +12,7 @@ import { ApiError } from '../../../platform/errors.ts'
 import { isRecord } from '../../../platform/json/record.ts'
 import { shape } from '../../../platform/schema/validate.ts'
 import { CreateResponse } from '../../schema/response.ts'
-import { RESPONSE_NAMES, responseParameters } from '../engine-request.ts'
+import { type EngineSettings, engineSettings, RESPONSE_NAMES } from '../engine-request.ts'
 import { forwardTools } from '../tools.ts'
 import { checkItems } from './input.ts'
 import { checkToolChoice, checkTools } from './tools.ts'
@@ -58,8 +58,10 @@ export function checkBody(unchecked: unknown, { may_be_empty = false } = {}): Cr
 }
 
 /** Checks what depends on the model. Throws ApiError 400 `unsupported_value`, `model_capability_mismatch` or a limit. */
-export function checkForModel(body: CreateResponse, model: ChatModelConfig): void {
-  checkParameters(responseParameters(body, { model, tools: forwardTools(body) }), model, RESPONSE_NAMES)
+export function checkForModel(body: CreateResponse, model: ChatModelConfig): EngineSettings {
+  const settings = engineSettings(body, model)
+  checkParameters(settings.parameters, model, RESPONSE_NAMES)
+  return settings
 }
 
 /** The body with the older form of a JSON schema as the schema it asks for. */
