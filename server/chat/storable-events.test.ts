@@ -40,3 +40,18 @@ test('tokens of log probabilities are repaired with their text', () => {
   const event = (text: string): ChatEvent => ({ type: 'text-delta', choice: 0, text, logprobs: logprobs(text) })
   assert.deepEqual(repaired([event('a\0')]), [event('a\ufffd')])
 })
+
+test('extra content of a call is repaired, also in the names of its members', () => {
+  const withExtra = (extra_content: Record<string, unknown>): ChatEvent => ({
+    ...{ type: 'tool-call-delta', choice: 0, call: 0, arguments: '{}' },
+    extra_content,
+  })
+  const whole = withExtra({ google: { thought_signature: 'c2ln', parts: [1, null, '\u{1f600}'] } })
+  const batch = [whole]
+  assert.equal(storableEvents()(batch), batch)
+  const escaped = withExtra({ google: '\\u0000' })
+  assert.deepEqual(repaired([escaped]), [escaped])
+  assert.deepEqual(repaired([withExtra({ 'a\0': ['b\ud83d', { c: 'd\0' }] })]), [
+    withExtra({ 'a\ufffd': ['b\ufffd', { c: 'd\ufffd' }] }),
+  ])
+})

@@ -1,4 +1,5 @@
-import type { ChatEvent, TokenLogprob } from '../engines/chat/contract.ts'
+import type { ChatEvent, ExtraContent, TokenLogprob } from '../engines/chat/contract.ts'
+import { isRecord } from '../platform/json/record.ts'
 import { hasUnstorableText, storableText } from '../platform/text.ts'
 
 /**
@@ -47,11 +48,15 @@ function isStorable(event: ChatEvent): boolean {
     case 'refusal-delta':
       return !hasUnstorableText(event.text)
     case 'tool-call-delta':
-      return ![event.arguments, event.id ?? '', event.name ?? ''].some(hasUnstorableText)
+      if ([event.arguments, event.id ?? '', event.name ?? ''].some(hasUnstorableText)) return false
+      return event.extra_content === undefined || !UNSTORABLE_ESCAPE.test(JSON.stringify(event.extra_content))
     default:
       return true
   }
 }
+
+/** What JSON has in the place of U+0000 and of half a surrogate pair. Text may have it, too: then it is repaired without a change. */
+const UNSTORABLE_ESCAPE = /\\u(?:0000|d[89a-f])/
 
 function isStorableToken({ token, top_logprobs }: TokenLogprob): boolean {
   return !hasUnstorableText(token) && !top_logprobs.some((other) => hasUnstorableText(other.token))
@@ -86,9 +91,10 @@ function bare(event: Written): Written {
 
 function cleaned(event: Written): Written {
   if (event.type === 'tool-call-delta') {
-    const { id, name } = event
+    const { id, name, extra_content } = event
     return {
       ...event,
+      ...(extra_content && { extra_content: storableJson(extra_content) as ExtraContent }),
       ...(id !== undefined && { id: storableText(id) }),
       ...(name !== undefined && { name: storableText(name) }),
     }
@@ -97,6 +103,13 @@ function cleaned(event: Written): Written {
   const token = <T extends { token: string }>(each: T): T => ({ ...each, token: storableText(each.token) })
   const logprobs = event.logprobs.map((each) => ({ ...token(each), top_logprobs: each.top_logprobs.map(token) }))
   return { ...event, logprobs }
+}
+
+function storableJson(value: unknown): unknown {
+  if (typeof value === 'string') return storableText(value)
+  if (Array.isArray(value)) return value.map(storableJson)
+  if (!isRecord(value)) return value
+  return Object.fromEntries(Object.entries(value).map(([name, member]) => [storableText(name), storableJson(member)]))
 }
 
 function isHighHalf(code: number): boolean {
