@@ -156,7 +156,9 @@ function named(failure: unknown, names: FieldNames): unknown {
   const { code, message, param, retry_after_seconds } = failure
   const name = fieldName(param, names)
   if (name === param) return failure
-  const text = message.replaceAll(`the ${param}`, `the ${name}`).replaceAll(`'${param}'`, `'${name}'`)
+  // Engines write `field: reason`.
+  const own = message.startsWith(`${param}: `) ? name + message.slice(param.length) : message
+  const text = own.replaceAll(`the ${param}`, `the ${name}`).replaceAll(`'${param}'`, `'${name}'`)
   return new ApiError(code, text, { param: name, retry_after_seconds, cause: failure })
 }
 

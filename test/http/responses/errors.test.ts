@@ -13,10 +13,21 @@ import {
 import { createResponse, readStored, streamResponse } from '../../support/http/response-requests.ts'
 import { chunk, completion, type UpstreamReply } from '../../support/upstream/chat-upstream.ts'
 
+/** Its package rejects requests before the server is asked. */
+const PACKAGE = {
+  id: 'package-1',
+  engine: { kind: 'ai-sdk', package: '@ai-sdk/anthropic', api_key: 'k' },
+  capabilities: ['tools'],
+  reasoning_efforts: ['extreme'],
+}
+
 let service: MeteredChatApp
 let person: TestPerson
 before(async () => {
-  service = await startMeteredChatApp({ plan: '{ chat_models: [far-1, brief-1, plain-1, sandbox-1] }' })
+  service = await startMeteredChatApp({
+    plan: '{ chat_models: [far-1, brief-1, plain-1, sandbox-1, package-1] }',
+    models: [PACKAGE],
+  })
   person = await customer(service)
 })
 after(async () => {
@@ -66,6 +77,23 @@ test('an answer that fails before its first event is an HTTP error, also when st
   }
   const { status, body } = await createResponse(service.app, person, { model: 'sandbox-1', input: 'sandbox:too_long' })
   assert.deepEqual([status, body.error.code, body.error.param], [400, 'context_length_exceeded', 'input'])
+})
+
+test('400: what an engine rejects has the names of the request, in the message too', async () => {
+  const call = { type: 'function_call', call_id: 'c', name: 'f', arguments: 'none' }
+  const input = [call, { type: 'function_call_output', call_id: 'c', output: '1' }]
+  const cases = [
+    [
+      { reasoning: { effort: 'extreme' } },
+      'reasoning.effort',
+      'must be one of none, minimal, low, medium, high, xhigh, max.',
+    ],
+    [{ input }, 'input', 'the arguments of a tool call must be JSON for this model.'],
+  ] as const
+  for (const [changes, param, why] of cases) {
+    const { status, body } = await createResponse(service.app, person, { model: 'package-1', ...changes })
+    assert.deepEqual([status, body.error.param, body.error.message], [400, param, `${param}: ${why}`])
+  }
 })
 
 test('a plain answer that breaks off is an HTTP error; it is not stored, and what was produced is charged', async () => {
