@@ -5,7 +5,7 @@ import type { Principal } from '../identity/caller/principal.ts'
 import type { InputSize } from './count.ts'
 import type { FieldNames } from './request.ts'
 
-/** The request of one turn, and for whom it is made. */
+/** One request to a chat engine, and who makes it. */
 export type TurnRequest = {
   principal: Principal
   request_id: string
@@ -19,7 +19,7 @@ export type TurnRequest = {
   /** Whether the limit of the answer is the client's. One of ours is lowered when the engine finds that it does not fit the context. */
   has_own_limit: boolean
   /**
-   * Shortens the request when the engine refuses it as too long and states its limit; it is asked once more then. Throws ApiError when
+   * Shortens the request when the engine rejects it as too long and states its limit; it is asked once more then. Throws ApiError when
    * nothing more may be dropped.
    */
   shorten?(tokens: ContextOverflow): Promise<Pick<TurnRequest, 'request' | 'size'>>

@@ -94,7 +94,7 @@ function toolMessage(
   return { role: 'tool', tool_call_id, content: texts.length > 0 ? textOf(texts) : '', parts }
 }
 
-/** Holds a place in `content` for media that are still to be resolved. */
+/** Reserves a place in `content` for media that are resolved later. */
 function addMedia(content: ChatPart[], source: PartSource, media: Media[]): void {
   media.push({ source, content, at: content.length })
   content.push({ type: 'text', text: '' })

@@ -4,7 +4,7 @@ import { EXTRA_PARAMS } from '../config/models.ts'
 import type { ChatMessage, ChatRequest } from '../engines/chat/contract.ts'
 import type { ChatBody } from './schema.ts'
 
-/** What a client asks of a model besides the conversation, in the words of the engine, whichever endpoint it uses. */
+/** The parameters of a request as the engine names them, whichever route the client uses. */
 export type ModelParameters = Omit<ChatRequest, 'model' | 'messages' | 'user' | 'extra'>
 
 /** The names that an endpoint has for fields of the engine's request, where they differ. A field by such a name has no path within it. */

@@ -21,8 +21,8 @@ export const LENGTHS_MAX = {
 } as const
 
 /**
- * Members whose text names something: what cannot be stored is refused there, in chat and in responses. All other text is repaired, since a
- * message that is refused once is refused at every later request of its conversation. Source: contract 2.3.
+ * Members whose text names something: what cannot be stored is rejected there, in chat and in responses. All other text is repaired, since a
+ * message that is rejected once is rejected at every later request of its conversation. Source: contract 2.3.
  */
 export const TEXT_REPAIR: TextRepair = {
   except: new Set([
@@ -47,7 +47,9 @@ const UserPart = Type.Union([
     type: Type.Literal('input_audio'),
     input_audio: Type.Object({
       data: Type.String({ minLength: 1 }),
-      format: Type.Enum(['wav', 'mp3', 'flac', 'ogg', 'm4a'], { description: 'The bytes decide, whatever it says.' }),
+      format: Type.Enum(['wav', 'mp3', 'flac', 'ogg', 'm4a'], {
+        description: 'Ignored: we detect the format from the bytes.',
+      }),
     }),
   }),
   Type.Object({

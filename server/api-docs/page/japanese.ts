@@ -160,7 +160,7 @@ export const JAPANESE: Readonly<Record<string, string>> = {
   'Keys of 1 to 64 characters.': 'キーは 1〜64 文字。',
   'Send it back with the call: some models require it.':
     '呼び出しと一緒にそのまま返してください。これを必要とするモデルがあります。',
-  'The bytes decide, whatever it says.': '実際の形式は内容から判定されます。',
+  'Ignored: we detect the format from the bytes.': '実際の形式は内容から判定されます。',
   'Values as on create. What was stored is returned in any case.':
     '値は作成時と同じ。保存された内容は常に表示されます。',
   'Streams the response as events.': 'イベントとして送られます。',

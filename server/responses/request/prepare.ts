@@ -13,7 +13,7 @@ import { checkForModel } from './check/body.ts'
 import { effortOf } from './engine-request.ts'
 import type { ForwardedTools } from './tools.ts'
 
-/** A call that has passed every check: only the model itself can still refuse it. */
+/** A call that has passed every check: only the model itself can still reject it. */
 export type PreparedCall = {
   model: ChatModelConfig
   engine: ChatEngine
