@@ -6,6 +6,7 @@ import { CreateResponse } from '../../../server/responses/schema/response.ts'
 import { newCustomer } from '../../support/http/app.ts'
 import { type ChatApp, startChatApp } from '../../support/http/chat-app.ts'
 import { send } from '../../support/http/send.ts'
+import { messageParts } from './message-parts.ts'
 
 let service: ChatApp
 before(async () => {
@@ -67,6 +68,8 @@ test('402 for counting the input of a response without a balance: nothing is fet
   assert.deepEqual([answer.status, answer.body.error.code], [402, 'insufficient_credits'])
 })
 
+const { given, assertRefused } = messageParts(() => service, 'chat')
+const part = (type: 'image_url' | 'video_url' | 'audio_url', url: string) => ({ type, [type]: { url } })
 const asked = (model: string, url: string) =>
   service.chat({ model, messages: [{ role: 'user', content: [{ type: 'image_url', image_url: { url } }] }] })
 
@@ -78,8 +81,57 @@ test('400 for a URL whose name resolves to a private address, by default and for
   assert.equal(service.upstream.requests.length, 0)
 })
 
-test('a URL is sent to the server only if it is configured to fetch URLs', async () => {
-  const url = 'http://93.184.215.14:443/cat.png'
-  assert.equal((await asked('fetcher', url)).status, 200)
-  assert.equal(service.asked().messages[0].content[0].image_url.url, url)
+test('200 for a public http(s) URL when the engine fetches files: it is sent normalized', async () => {
+  const pairs = [
+    ['https://93.184.215.14/a.png', 'https://93.184.215.14/a.png'],
+    ['http://93.184.215.14:80/a b?c=d#e', 'http://93.184.215.14/a%20b?c=d#e'],
+    ['http://93.184.215.14:443/cat.png', 'http://93.184.215.14:443/cat.png'],
+    ['HTTPS://93.184.215.14/é', 'https://93.184.215.14/%C3%A9'],
+  ] as const
+  for (const type of ['image_url', 'video_url', 'audio_url'] as const) {
+    for (const [sent, got] of pairs) assert.deepEqual(await given([part(type, sent)], 'fetcher'), [part(type, got)])
+  }
+})
+
+const PRIVATE = [
+  'http://127.0.0.1/a.png',
+  'http://localhost/a.png',
+  'http://[::1]/a.png',
+  'http://0x7f.1/a.png',
+  'http://2130706433/a.png',
+  'http://169.254.169.254/latest/meta-data/',
+  'http://[::ffff:10.0.0.1]/a.png',
+  'http://10.0.0.1/a.png',
+  'https://192.168.1.1/a.png',
+]
+const MALFORMED = [
+  'ftp://example.com/a',
+  'file:///etc/passwd',
+  'http://',
+  '//example.com/a',
+  'a.png',
+  'javascript:alert(1)',
+]
+const FORBIDDEN = [
+  'http://user:pass@example.com/a',
+  'http://example.com:8080/a',
+  'https://example.com:22/a',
+  `http://example.com/${'a'.repeat(8200)}`,
+]
+
+test('400 with the same message for every URL that may not be fetched, naming no address', async () => {
+  const texts = new Set<string>()
+  for (const url of [...PRIVATE, ...MALFORMED, ...FORBIDDEN]) {
+    texts.add(await assertRefused(part('image_url', url), 'invalid_image_url', 'image_url.url'))
+  }
+  assert.equal(texts.size, 1)
+  assert.match([...texts][0]!, /the URL cannot be fetched\. Give a public http or https URL/)
+  await assertRefused(part('video_url', 'http://10.0.0.1/a'), 'invalid_file_data', 'video_url.url')
+  await assertRefused(part('audio_url', 'http://10.0.0.1/a'), 'invalid_file_data', 'audio_url.url')
+})
+
+test('400 for literal private addresses and malformed URLs, also when the engine would fetch', async () => {
+  for (const url of [...PRIVATE.filter((each) => !each.includes('localhost')), ...MALFORMED, ...FORBIDDEN]) {
+    await assertRefused(part('image_url', url), 'invalid_image_url', 'image_url.url', /cannot be fetched/, 'fetcher')
+  }
 })

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, test } from 'node:test'
 import { type ChatApp, startChatApp } from '../../support/http/chat-app.ts'
-import { typed } from './rows/make-rows.ts'
+import { missing, short, value, wrong } from './rows/make-rows.ts'
 
 const MODELS = [
   { id: 'm' },
@@ -159,17 +159,6 @@ test('200 for a developer message with its role, and for earlier reasoning under
   }
 })
 
-const missing = (param: string) =>
-  ['missing_required_parameter', `Missing required parameter: '${param}'.`, param] as const
-const wrong = (param: string, expected: string, got: string) =>
-  ['invalid_type', typed(param, expected, got), param] as const
-const value = (param: string, got: string, supported: string) =>
-  ['invalid_value', `Invalid value: '${got}'. ${supported}`, param] as const
-const short = (param: string, kind: 'string' | 'array') => {
-  const noun = kind === 'array' ? 'an array' : 'a string'
-  const message = `Invalid '${param}': ${kind} too short. Expected ${noun} with minimum length 1, but got ${noun} with length 0 instead.`
-  return [`${kind}_below_min_length`, message, param] as const
-}
 const uncalled = (i: number, id: string) => {
   const param = `messages[${i}].tool_call_id`
   const message = `Invalid '${param}': no tool call '${id}' in the assistant message before. Each tool message answers one of its 'tool_calls'.`

@@ -256,60 +256,6 @@ test('400 for content that the model does not accept, whatever its form, before 
   }
 })
 
-test('200 for a public http(s) URL when the engine fetches files: it is sent normalized', async () => {
-  const pairs = [
-    ['https://93.184.215.14/a.png', 'https://93.184.215.14/a.png'],
-    ['http://93.184.215.14:80/a b?c=d#e', 'http://93.184.215.14/a%20b?c=d#e'],
-    ['HTTPS://93.184.215.14/é', 'https://93.184.215.14/%C3%A9'],
-  ] as const
-  for (const type of ['image_url', 'video_url', 'audio_url'] as const) {
-    for (const [sent, got] of pairs) assert.deepEqual(await given([part(type, sent)], 'fetcher'), [part(type, got)])
-  }
-})
-
-const PRIVATE = [
-  'http://127.0.0.1/a.png',
-  'http://localhost/a.png',
-  'http://[::1]/a.png',
-  'http://0x7f.1/a.png',
-  'http://2130706433/a.png',
-  'http://169.254.169.254/latest/meta-data/',
-  'http://[::ffff:10.0.0.1]/a.png',
-  'http://10.0.0.1/a.png',
-  'https://192.168.1.1/a.png',
-]
-const MALFORMED = [
-  'ftp://example.com/a',
-  'file:///etc/passwd',
-  'http://',
-  '//example.com/a',
-  'a.png',
-  'javascript:alert(1)',
-]
-const FORBIDDEN = [
-  'http://user:pass@example.com/a',
-  'http://example.com:8080/a',
-  'https://example.com:22/a',
-  `http://example.com/${'a'.repeat(8200)}`,
-]
-
-test('400 with the same message for every URL that may not be fetched, naming no address', async () => {
-  const texts = new Set<string>()
-  for (const url of [...PRIVATE, ...MALFORMED, ...FORBIDDEN]) {
-    texts.add(await assertRefused(part('image_url', url), 'invalid_image_url', 'image_url.url'))
-  }
-  assert.equal(texts.size, 1)
-  assert.match([...texts][0]!, /the URL cannot be fetched\. Give a public http or https URL/)
-  await assertRefused(part('video_url', 'http://10.0.0.1/a'), 'invalid_file_data', 'video_url.url')
-  await assertRefused(part('audio_url', 'http://10.0.0.1/a'), 'invalid_file_data', 'audio_url.url')
-})
-
-test('400 for literal private addresses and malformed URLs, also when the engine would fetch', async () => {
-  for (const url of [...PRIVATE.filter((each) => !each.includes('localhost')), ...MALFORMED, ...FORBIDDEN]) {
-    await assertRefused(part('image_url', url), 'invalid_image_url', 'image_url.url', /cannot be fetched/, 'fetcher')
-  }
-})
-
 test('400 names the part at fault among many', async () => {
   const good = part('image_url', dataUrl('image/png', png))
   const messages = [

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, test } from 'node:test'
+import { seal } from '../../../server/responses/context/seal.ts'
 import { newCustomer } from '../../support/http/app.ts'
 import { type ChatApp, startChatApp } from '../../support/http/chat-app.ts'
 import { type HttpResponse, send } from '../../support/http/send.ts'
@@ -10,6 +11,7 @@ before(async () => {
   service = await startChatApp([
     { id: 'm', engine: { stream_plain: true }, extra_params: ['prompt_cache_key'] },
     { id: 'tiny', context_length: 600 },
+    { id: 'apart', engine: { developer_role: true, system_messages: 'separate' } },
   ])
 })
 after(() => service.close())
@@ -64,6 +66,28 @@ test('200: a compacted conversation continues with its summary, only for this or
   const foreign = await send(service.app, 'POST', '/v1/responses', { key: service.outsider.key }, { model: 'm', input })
   assert.deepEqual([foreign.status, foreign.headers.get('x-dropped-items')], [200, 'compaction'])
   assert.doesNotMatch(JSON.stringify(service.asked().messages), /x is 7/)
+})
+
+test('200: a compaction is a developer message; one that cannot be read is left out and named in a header', async () => {
+  const { secret } = service.app.ctx
+  const sealed = (org_id: string) => seal(secret, { org_id, purpose: 'compaction' }, 'We looked at x.')
+  const [hi, go_on] = ['Hi', 'Go on'].map((content) => ({ role: 'user', content }))
+  const compaction = (encrypted_content: string) => [hi, { type: 'compaction', encrypted_content }, go_on]
+  const respond = (input: unknown) =>
+    send(service.app, 'POST', '/v1/responses', { key: service.person.key }, { model: 'apart', input })
+  await respond(compaction(sealed(service.person.org_id)))
+  const { messages } = service.asked()
+  assert.equal(messages[1].role, 'developer')
+  assert.match(messages[1].content, /^Summary .+\n\nWe looked at x\.$/)
+  for (const wrong of [
+    sealed(service.outsider.org_id),
+    'made up',
+    seal(secret, { org_id: service.person.org_id, purpose: 'reasoning' }, 'x'),
+  ]) {
+    const { status, headers } = await respond(compaction(wrong))
+    assert.deepEqual([status, headers.get('x-dropped-items')], [200, 'compaction'])
+    assert.deepEqual(service.asked().messages, [hi, go_on])
+  }
 })
 
 test('200 with a previous response; the compaction itself cannot be continued by id, since it is not stored', async () => {

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
+import { seal } from '../../../server/responses/context/seal.ts'
 import type { TestPerson } from '../../support/http/app.ts'
 import { ask, customer, type MeteredChatApp, startMeteredChatApp } from '../../support/http/metered-chat-app.ts'
 import { createResponse, functionTool, replyOf, streamResponse } from '../../support/http/response-requests.ts'
@@ -8,7 +9,9 @@ import { turnSocket } from '../../support/http/socket/turns.ts'
 let service: MeteredChatApp
 let person: TestPerson
 before(async () => {
-  service = await startMeteredChatApp()
+  service = await startMeteredChatApp({
+    models: [{ id: 'thinker-1', engine: { reasoning_content_input: true } }],
+  })
   person = await customer(service)
 })
 after(() => service.close())
@@ -30,12 +33,12 @@ const SIGNED = replyOf(
 )
 const tools = [functionTool('look')]
 
+type SentMessage = { tool_calls?: Array<{ extra_content?: unknown; function: object }> }
+const sentMessages = () => service.upstream.requests.at(-1)!.json!.messages as SentMessage[]
+
 /** The extra content of each call that the model server was last sent. */
 function sentBack(): unknown[] {
-  const messages = service.upstream.requests.at(-1)!.json!.messages as Array<{
-    tool_calls?: Array<{ extra_content?: unknown }>
-  }>
-  return messages.flatMap(({ tool_calls = [] }) => tool_calls.map((each) => each.extra_content ?? null))
+  return sentMessages().flatMap(({ tool_calls = [] }) => tool_calls.map((each) => each.extra_content ?? null))
 }
 
 test('200: chat gives the extra content of a call with it, plain and streamed, and sends it back', async () => {
@@ -106,6 +109,42 @@ test('200: a call without arguments has an empty object, and goes to the model s
     { role: 'tool', tool_call_id: 'c1', content: 'blue' },
   ]
   await ask(service.app, person, { messages })
-  const sent = service.upstream.requests.at(-1)!.json!.messages as Array<{ tool_calls?: Array<{ function: object }> }>
-  assert.deepEqual(sent[1]!.tool_calls![0]!.function, { name: 'look', arguments: '{}' })
+  assert.deepEqual(sentMessages()[1]!.tool_calls![0]!.function, { name: 'look', arguments: '{}' })
+})
+
+test('200: reasoning encrypted for the organization is sent to a model that accepts it, once, in its place', async () => {
+  const { secret } = service.app.ctx
+  const outsider = await customer(service)
+  const sealed = (text: string, org_id = person.org_id) => seal(secret, { org_id, purpose: 'reasoning' }, text)
+  const reasoningItem = (encrypted_content: string | null) => ({ type: 'reasoning', summary: [], encrypted_content })
+  const asks = (call_id: string) => ({ type: 'function_call', call_id, ...call('').function })
+  const seen = (call_id: string) => ({ type: 'function_call_output', call_id, output: 'blue' })
+  const input = [
+    { role: 'user', content: 'Hi' },
+    reasoningItem(sealed('I should look.')),
+    { role: 'assistant', content: 'Looking.' },
+    asks('call_a'),
+    reasoningItem(sealed('Twice.')),
+    asks('call_b'),
+    seen('call_a'),
+    seen('call_b'),
+    reasoningItem(sealed('foreign', outsider.org_id)),
+    reasoningItem('made up'),
+    reasoningItem(null),
+    { role: 'assistant', content: 'Done.' },
+    reasoningItem(sealed('for nobody')),
+    { role: 'user', content: 'And?' },
+  ]
+  await createResponse(service.app, person, { model: 'thinker-1', input })
+  const reasoning = 'I should look.\n\nTwice.'
+  const both = { reasoning, reasoning_content: reasoning }
+  assert.deepEqual(sentMessages().slice(1), [
+    { role: 'assistant', content: 'Looking.', tool_calls: [call('call_a'), call('call_b')], ...both },
+    { role: 'tool', tool_call_id: 'call_a', content: 'blue' },
+    { role: 'tool', tool_call_id: 'call_b', content: 'blue' },
+    { role: 'assistant', content: 'Done.' },
+    { role: 'user', content: 'And?' },
+  ])
+  await createResponse(service.app, person, { input })
+  assert.equal(JSON.stringify(sentMessages()).includes('Twice'), false)
 })

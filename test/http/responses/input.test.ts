@@ -1,14 +1,11 @@
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, test } from 'node:test'
-import { seal } from '../../../server/responses/context/seal.ts'
 import { type ChatApp, startChatApp } from '../../support/http/chat-app.ts'
 import { type HttpResponse, send } from '../../support/http/send.ts'
 
-/** `thinker` accepts earlier reasoning. */
 const MODELS = [
   { id: 'm', engine: { developer_role: true, system_messages: 'separate', fetches_urls: true } },
   { id: 'merged', engine: { developer_role: true, fetches_urls: true } },
-  { id: 'thinker', engine: { reasoning_content_input: true } },
 ]
 
 let service: ChatApp
@@ -215,62 +212,6 @@ test('200: calls of custom tools and namespaces have the names that the model kn
   )
 })
 
-test('200: reasoning encrypted for the organization is sent to a model that accepts it, once, in its place', async () => {
-  const { secret } = service.app.ctx
-  const sealed = (text: string, org_id = service.person.org_id) => seal(secret, { org_id, purpose: 'reasoning' }, text)
-  const reasoningItem = (encrypted_content: string | null) => ({ type: 'reasoning', summary: [], encrypted_content })
-  const input = [
-    user('Hi'),
-    reasoningItem(sealed('I should look.')),
-    { role: 'assistant', content: 'Looking.' },
-    call('call_a'),
-    reasoningItem(sealed('Twice.')),
-    call('call_b'),
-    output('call_a'),
-    output('call_b'),
-    reasoningItem(sealed('foreign', service.outsider.org_id)),
-    reasoningItem('made up'),
-    reasoningItem(null),
-    { role: 'assistant', content: 'Done.' },
-    reasoningItem(sealed('for nobody')),
-    user('And?'),
-  ]
-  const messages = await given(input, { model: 'thinker' })
-  const reasoning = 'I should look.\n\nTwice.'
-  const both = { reasoning, reasoning_content: reasoning }
-  assert.deepEqual(messages.slice(1), [
-    { role: 'assistant', content: 'Looking.', tool_calls: [asked('call_a'), asked('call_b')], ...both },
-    toolMessage('call_a'),
-    toolMessage('call_b'),
-    { role: 'assistant', content: 'Done.' },
-    { role: 'user', content: 'And?' },
-  ])
-  const plain = await given(input)
-  assert.equal(JSON.stringify(plain).includes('Twice'), false)
-})
-
-test('200: a compaction is a developer message; one that cannot be read is left out and named in a header', async () => {
-  const { secret } = service.app.ctx
-  const sealed = (org_id: string) => seal(secret, { org_id, purpose: 'compaction' }, 'We looked at x.')
-  const compaction = (encrypted_content: string) => [
-    user('Hi'),
-    { type: 'compaction', encrypted_content },
-    user('Go on'),
-  ]
-  const messages = await given(compaction(sealed(service.person.org_id)))
-  assert.equal(messages[1].role, 'developer')
-  assert.match(messages[1].content, /^Summary .+\n\nWe looked at x\.$/)
-  for (const wrong of [
-    sealed(service.outsider.org_id),
-    'made up',
-    seal(secret, { org_id: service.person.org_id, purpose: 'reasoning' }, 'x'),
-  ]) {
-    const { status, headers } = await respond({ input: compaction(wrong) })
-    assert.deepEqual([status, headers.get('x-dropped-items')], [200, 'compaction'])
-    assert.deepEqual(service.asked().messages, [user('Hi'), user('Go on')])
-  }
-})
-
 test('200: items of other services are left out with their outputs, and named in a header of every kind of answer', async () => {
   const input = [
     user('Hi'),
@@ -309,18 +250,6 @@ test('200: items of other services are left out with their outputs, and named in
   assert.deepEqual([unread.status, unread.body.error.param], [400, 'input'])
 })
 
-test('200: an item of an id with 1,024 characters is stored, listed and referred to', async () => {
-  const id = `msg_${'é'.repeat(1020)}`
-  const first = await respond({ input: [{ ...user('Remember me'), id }, user('Hi')] })
-  assert.equal(first.status, 200, first.text)
-  const path = `/v1/responses/${first.body.id}/input_items`
-  const listed = await send(service.app, 'GET', `${path}?order=asc&limit=1`, { key: service.person.key })
-  assert.equal(listed.body.data[0].id, id)
-  const rest = await send(service.app, 'GET', `${path}?order=asc&after=${encodeURIComponent(id)}`, service.person)
-  assert.equal(rest.body.data.length, 1)
-  assert.deepEqual(await given([{ type: 'item_reference', id }]), [user('Remember me')])
-})
-
 test('400 for an output without a call and for a call without an output', async () => {
   const cases = [
     [[output('call_x')], 'tool_call_not_found', 'input[0].call_id'],
@@ -332,11 +261,6 @@ test('400 for an output without a call and for a call without an output', async 
     assert.deepEqual([status, body.error.code, body.error.param], [400, code, param])
   }
   assert.equal(service.upstream.requests.length, 0)
-})
-
-test('200: a conversation of 10,000 items', async () => {
-  const input = Array.from({ length: 2500 }, (_, i) => [user('Hi'), call(`c${i}`), output(`c${i}`), user('So?')]).flat()
-  assert.equal((await given(input)).length, 10_000)
 })
 
 function respond(changes: Record<string, unknown>): Promise<HttpResponse> {

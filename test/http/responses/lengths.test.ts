@@ -58,6 +58,29 @@ test('a tool choice is echoed without its unknown members', async () => {
   assert.deepEqual(answered.tool_choice, { type: 'allowed_tools', mode: 'auto', tools: [named(0)] })
 })
 
+const user = (content: string) => ({ role: 'user', content })
+
+test('200: an item of an id with 1,024 characters is stored, listed and referred to', async () => {
+  const id = `msg_${'é'.repeat(1020)}`
+  const first = await post({ input: [{ ...user('Remember me'), id }, user('Hi')] })
+  assert.equal(first.status, 200, first.text)
+  const path = `/v1/responses/${first.body.id}/input_items`
+  const listed = await send(service.app, 'GET', `${path}?order=asc&limit=1`, { key: service.person.key })
+  assert.equal(listed.body.data[0].id, id)
+  const rest = await send(service.app, 'GET', `${path}?order=asc&after=${encodeURIComponent(id)}`, service.person)
+  assert.equal(rest.body.data.length, 1)
+  await post({ input: [{ type: 'item_reference', id }] })
+  assert.deepEqual(service.asked().messages, [user('Remember me')])
+})
+
+test('200: a conversation of 10,000 items', async () => {
+  const call = (call_id: string) => ({ type: 'function_call', call_id, name: 'look', arguments: '{}' })
+  const output = (call_id: string) => ({ type: 'function_call_output', call_id, output: 'seen' })
+  const input = Array.from({ length: 2500 }, (_, i) => [user('Hi'), call(`c${i}`), output(`c${i}`), user('So?')]).flat()
+  assert.equal((await post({ input })).status, 200)
+  assert.equal(service.asked().messages.length, 10_000)
+})
+
 function post(body: object) {
   return send(service.app, 'POST', '/v1/responses', { key: service.person.key }, { model: 'm', input: 'Hi', ...body })
 }

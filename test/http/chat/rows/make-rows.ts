@@ -58,3 +58,16 @@ export const booleanRow = (name: string, beside = {}): Row => ({
   refuses: [...wrongTypes(name, 'boolean'), ['true', 'invalid_type', typed(name, 'a boolean', 'a string')]],
   beside,
 })
+
+/** What a rejection says: its code, message and path. */
+export const missing = (param: string) =>
+  ['missing_required_parameter', `Missing required parameter: '${param}'.`, param] as const
+export const wrong = (param: string, expected: string, got: string) =>
+  ['invalid_type', typed(param, expected, got), param] as const
+export const value = (param: string, got: string, supported: string) =>
+  ['invalid_value', `Invalid value: '${got}'. ${supported}`, param] as const
+export const short = (param: string, kind: 'string' | 'array') => {
+  const noun = kind === 'array' ? 'an array' : 'a string'
+  const message = `Invalid '${param}': ${kind} too short. Expected ${noun} with minimum length 1, but got ${noun} with length 0 instead.`
+  return [`${kind}_below_min_length`, message, param] as const
+}
