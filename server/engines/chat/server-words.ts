@@ -6,11 +6,13 @@ export type ReadWords = (text: string) => string | undefined
 /**
  * What a server says about `request`, without what it repeats of it, addresses, credentials and `names`, which are the operator's. Servers
  * put all of these into their errors. A piece of a text is found when it has `GRAM + STEP` characters, is in quotes, or is the text; also
- * where a server escapes it as JSON or Python do.
+ * where a server escapes it as JSON or Python do. Undefined for a request with more than `SEARCHED_MAX` characters.
  */
 export function readWords(request: ChatRequest, names: readonly (string | undefined)[]): ReadWords {
   return (text) => {
-    let words = withoutTexts(plain(text.slice(0, READ_MAX)), request, { is_cut: text.length >= READ_MAX })
+    const texts = textsOf(request)
+    if (texts === null) return undefined
+    let words = withoutTexts(plain(text.slice(0, READ_MAX)), texts, { is_cut: text.length >= READ_MAX })
     for (const name of names) if (name !== undefined && name.length >= NAME_MIN) words = words.replaceAll(name, GAP)
     for (const pattern of SECRETS) words = words.replace(pattern, GAP)
     words = words
@@ -25,6 +27,8 @@ export function readWords(request: ChatRequest, names: readonly (string | undefi
 /** How much of a text is read. Errors have been cut to as much: see `errorDetail`. */
 const READ_MAX = 2000
 const LENGTH_MAX = 400
+/** To search a million characters takes 40 ms of processor time, in which nobody else is served (2026-11-26, two cores). */
+const SEARCHED_MAX = 1_000_000
 /** A shorter name is a part of other words. */
 const NAME_MIN = 4
 const GAP = '…'
@@ -44,7 +48,7 @@ const SECRETS = [
 const GRAM = 12
 const STEP = 6
 
-function withoutTexts(words: string, request: ChatRequest, { is_cut }: { is_cut: boolean }): string {
+function withoutTexts(words: string, texts: readonly string[], { is_cut }: { is_cut: boolean }): string {
   const places = new Map<string, number[]>()
   const beginnings = new Set<string>()
   for (let at = 0; at < words.length; at++) {
@@ -56,7 +60,6 @@ function withoutTexts(words: string, request: ChatRequest, { is_cut }: { is_cut:
   }
   const isHidden = new Uint8Array(words.length)
   const short = new Set<string>()
-  const texts = textsOf(request)
   for (const text of texts) {
     if (text.length <= GRAM + STEP && beginnings.has(text.slice(0, NAME_MIN))) short.add(text)
     for (let at = 0; at + GRAM <= text.length; at += STEP) {
@@ -93,8 +96,9 @@ function isIn(texts: readonly string[], words: string): boolean {
   return texts.some((text) => text.includes(words))
 }
 
-/** Every text that the client wrote, but files and the words of the protocol. */
-function textsOf({ messages, tools, tool_choice, response_format, stop, user, extra = {} }: ChatRequest): string[] {
+/** Every text that the client wrote, but files and the words of the protocol. Null when they are longer than `SEARCHED_MAX` together. */
+function textsOf(request: ChatRequest): string[] | null {
+  const { messages, tools, tool_choice, response_format, stop, user, extra = {} } = request
   const found: string[] = []
   const rest: unknown[] = [tools, tool_choice, response_format, stop, user, ...Object.values(extra)]
   for (const message of messages) {
@@ -107,9 +111,12 @@ function textsOf({ messages, tools, tool_choice, response_format, stop, user, ex
     rest.push(message.reasoning, message.refusal)
     for (const call of message.tool_calls ?? []) rest.push(call.id, call.function.name, call.function.arguments)
   }
+  let length = 0
   while (rest.length > 0) {
     const value = rest.pop()
     if (typeof value === 'string') {
+      length += value.length
+      if (length > SEARCHED_MAX) return null
       const text = PROTOCOL.has(value) ? '' : plain(value).trim()
       if (text.length >= NAME_MIN) found.push(text)
     } else if (Array.isArray(value)) {
