@@ -18,16 +18,9 @@ export type Upload = { staged: StagedBlob; filename: string | undefined; fields:
  * when it throws: ApiError 400, 413 or, with a full disk, 503. The caller discards or publishes `staged`.
  */
 export async function receiveUpload(blobs: Blobs, request: FastifyRequest): Promise<Upload> {
-  try {
-    requireReadableForm(request)
-    refuseDeclaredSize(request)
-    return await readParts(blobs, request)
-  } catch (error) {
-    // The client reads our answer only once it has sent everything: let it, and throw the rest away.
-    request.raw.unpipe()
-    request.raw.resume()
-    throw error
-  }
+  requireReadableForm(request)
+  refuseDeclaredSize(request)
+  return await readParts(blobs, request)
 }
 
 /** One file, the known fields, and room for two unknown ones. */

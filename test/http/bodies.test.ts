@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
 import { after, before, test } from 'node:test'
 import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib'
 import type { Endpoint } from '../../server/identity/caller/endpoint.ts'
@@ -112,9 +113,7 @@ const sendCoded = (coding: string, bytes: Uint8Array, type?: string) =>
 
 test('200 for a compressed body in each coding, and for one that only claims to be', async () => {
   const small = Buffer.from(JSON.stringify(videoBody()))
-  const large = Buffer.from(
-    JSON.stringify(videoBody()).padStart(3 * MEBIBYTE, randomBytes(4096).toString('hex').replace(/./g, ' ')),
-  )
+  const large = Buffer.from(JSON.stringify(videoBody()).padStart(3 * MEBIBYTE))
   for (const [coding, encode] of CODINGS) {
     const answer = await sendCoded(coding, encode(small))
     assert.equal(answer.status, 200, `${coding}: ${answer.text}`)
@@ -136,19 +135,72 @@ test('413 for a body that unpacks beyond the limit, whatever its ratio', async (
   assertRefused(answer, { status: 413, code: 'request_too_large', message: /larger than 67108864 bytes/ })
 })
 
-test('400 for a compressed body that is broken or cut, 415 for a coding that is unknown, doubled, or of a form', async () => {
-  const coded = gzipSync(Buffer.from(JSON.stringify(videoBody())))
-  const broken = Buffer.concat([coded.subarray(0, 20), randomBytes(20), coded.subarray(40)])
-  for (const bytes of [broken, coded.subarray(0, -20)]) {
-    assertInvalid(await sendCoded('gzip', bytes), null, /could not be decoded as gzip/)
+test('400 for a compressed body that is cut or broken, by its coding', async () => {
+  const small = Buffer.from(JSON.stringify(videoBody()))
+  for (const [coding, encode] of CODINGS.filter(([name]) => !name.startsWith('identity'))) {
+    const reason = new RegExp(`could not be decoded as ${coding.toLowerCase().replace('x-', '')}, `)
+    for (const missing of [1, 20])
+      assertInvalid(await sendCoded(coding, encode(small).subarray(0, -missing)), null, reason)
   }
+  const coded = gzipSync(small)
+  const broken = Buffer.concat([coded.subarray(0, 20), randomBytes(20), coded.subarray(40)])
+  assertInvalid(await sendCoded('gzip', broken), null, /could not be decoded as gzip/)
   assertInvalid(await sendCoded('br', randomBytes(50)), null, /could not be decoded as br/)
+})
+
+test('415 for a coding that is unknown, doubled, or of a form', async () => {
+  const coded = gzipSync(Buffer.from(JSON.stringify(videoBody())))
   const unsupported = { status: 415, code: 'unsupported_media_type', message: /Content-Encoding/ }
   for (const coding of ['compress', 'aws-chunked', 'gzip, br', 'gzip, gzip', 'constructor', '__proto__'])
     assertRefused(await sendCoded(coding, coded), unsupported)
   const { type, body } = multipart([{ name: 'prompt', body: 'x' }])
   const form = await sendCoded('gzip', gzipSync(body), type)
   assertRefused(form, { status: 415, code: 'unsupported_media_type', message: /A form may not be compressed/ })
+})
+
+/** The head of a submission with these header lines and a body of this size. */
+const submission = (size_bytes: number, ...lines: string[]) =>
+  ['POST /v1/videos HTTP/1.1', `content-length: ${size_bytes}`, `authorization: Bearer ${person.key}`, ...lines]
+    .concat('host: kinora', '', '')
+    .join('\r\n')
+
+test('a rejected body of 3 MiB is read to its end, however little of it was parsed, before its connection ends', async () => {
+  const rest = Buffer.alloc(3 * MEBIBYTE, 0xff)
+  const broken = Buffer.concat([gzipSync('{}').subarray(0, 10), rest])
+  const too_far = Buffer.concat([gzipSync(Buffer.alloc(200 * MEBIBYTE)), rest])
+  for (const [bytes, status, ...lines] of [
+    [broken, 400, 'content-type: application/json', 'content-encoding: gzip'],
+    [too_far, 413, 'content-type: application/json', 'content-encoding: gzip'],
+    [rest, 415, 'content-type: application/json', 'content-encoding: compress'],
+    [rest, 415, 'content-type: text/plain'],
+  ] as const) {
+    const connection = await rawConnection(app.url)
+    await connection.write(submission(bytes.length, ...lines))
+    await connection.write(bytes.subarray(0, MEBIBYTE))
+    const answer = await connection.answer()
+    assert.deepEqual([answer.status, answer.headers.connection], [status, 'close'])
+    // A closed end would refuse the rest, and the client might lose the answer.
+    await Promise.all([once(connection.socket, 'end'), connection.write(bytes.subarray(MEBIBYTE))])
+  }
+})
+
+test('a rejected form is read to its end, and the connection goes on', async () => {
+  const connection = await rawConnection(app.url)
+  const file = { filename: 'a.png', type: 'image/png', body: Buffer.alloc(3 * MEBIBYTE) }
+  for (const name of ['nonsense', 'input_reference']) {
+    const { type, body } = multipart([
+      { name: 'prompt', body: 'x' },
+      { name: 'prompt', body: 'x' },
+      { name, ...file },
+    ])
+    await connection.write(submission(body.length, `content-type: ${type}`))
+    await connection.write(body)
+    const answer = await connection.answer()
+    assert.deepEqual([answer.status, answer.headers.connection], [400, 'keep-alive'])
+  }
+  await connection.write('GET /healthz HTTP/1.1\r\nhost: kinora\r\n\r\n')
+  assert.equal((await connection.answer()).status, 200)
+  connection.close()
 })
 
 test('401 for a compressed body without a key, before it is unpacked', async () => {

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { newCustomer, startApp, type TestApp, type TestPerson } from '../support/http/app.ts'
+import { rawConnection } from '../support/http/raw-http.ts'
 import { send } from '../support/http/send.ts'
 
 const ORIGIN = 'https://app.example.com'
@@ -43,6 +44,31 @@ test('204 for a preflight of a listed origin, on any path of the API and without
     assert.equal(headers.get('access-control-allow-headers'), 'authorization,content-type,x-stainless-lang')
     assert.equal(headers.get('access-control-allow-credentials'), null)
     assert.equal(headers.get('vary'), 'Origin')
+  }
+})
+
+test('a preflight with a body is answered, and what follows its body is not taken for it', async () => {
+  const ask = (...lines: string[]) =>
+    ['OPTIONS /v1/models HTTP/1.1', 'host: kinora', `origin: ${ORIGIN}`, 'access-control-request-method: GET', ...lines]
+      .concat('', '')
+      .join('\r\n')
+  const hidden = 'GET /healthz HTTP/1.1\r\nhost: kinora\r\n\r\n'
+  for (const [head, body, status, connection] of [
+    [ask(`content-length: ${hidden.length}`), hidden, 204, 'keep-alive'],
+    [ask('content-length: 8000000'), Buffer.alloc(8_000_000), 204, 'close'],
+    [ask('transfer-encoding: chunked'), '0\r\n\r\n', 204, 'close'],
+    [ask('transfer-encoding: gzip, chunked'), `0\r\n\r\n${hidden}`, 400, 'close'],
+  ] as const) {
+    const raw = await rawConnection(app.url)
+    await raw.write(head)
+    const answer = await raw.answer()
+    assert.deepEqual([answer.status, answer.headers.connection], [status, connection])
+    await raw.write(body).catch(() => {})
+    if (connection === 'keep-alive') {
+      await raw.write('GET /v1/nosuch HTTP/1.1\r\nhost: kinora\r\n\r\n')
+      assert.equal((await raw.answer()).status, 404)
+      raw.close()
+    } else await assert.rejects(raw.answer(), /connection ended after 0 bytes/)
   }
 })
 

@@ -45,10 +45,10 @@ export function endAfterAnswer(request: IncomingMessage, { discard }: { discard:
   if (socket[ENDING]) return
   socket[ENDING] = true
   if (!discard) return
-  let left = LINGER_BYTES_MAX
-  request.on('data', (chunk: Buffer) => {
-    left -= chunk.length
-    if (left < 0) socket.destroy()
+  let remaining = LINGER_BYTES_MAX
+  discardBody(request, ({ length }) => {
+    remaining -= length
+    if (remaining < 0) socket.destroy()
   })
   const destroySoon = socket.destroySoon.bind(socket)
   // What Node calls when the last answer has been sent.
@@ -61,14 +61,21 @@ export function endAfterAnswer(request: IncomingMessage, { discard }: { discard:
   }
 }
 
+/** Reads the rest of a body and throws it away, also when a parser has stopped in the middle of it. */
+export function discardBody(request: IncomingMessage, onChunk: (chunk: Buffer) => void = () => {}): void {
+  // A pipe whose target is full would pause it again.
+  request.unpipe()
+  request.on('data', onChunk)
+  request.resume()
+}
+
 /** Whether the connection ends and answers no further requests. */
 export function isEnding(socket: Socket): boolean {
   return (socket as Marked)[ENDING] === true
 }
 
 /** Whether a request has a body too large, or of unknown size, to be read away between two requests. */
-export function hasLargeBody({ headers, complete }: IncomingMessage): boolean {
-  if (complete) return false
+export function hasLargeBody({ headers }: IncomingMessage): boolean {
   return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > SMALL_BODY_BYTES
 }
 

@@ -11,9 +11,17 @@ import type { Metrics } from '../metrics/metrics.ts'
 import type { TextRepair } from '../schema/validate.ts'
 import type { Tracing } from '../tracing/tracing.ts'
 import { bodyTooLarge } from './body/coded.ts'
-import { addBodyParsers, hasBody, JSON_BYTES_MAX, limitBodyTime, wrongContentType } from './body/parsers.ts'
+import {
+  addBodyParsers,
+  hasBody,
+  JSON_BYTES_MAX,
+  leaveBody,
+  limitBodyTime,
+  requirePlainTransfer,
+  wrongContentType,
+} from './body/parsers.ts'
 import { addressOf, proxyTest } from './client-address.ts'
-import { boundConnections, endAfterAnswer, hasLargeBody, isEnding } from './connections.ts'
+import { boundConnections, isEnding } from './connections.ts'
 import { type CorsOptions, corsHeaders } from './cors.ts'
 import { answerCounter, countError } from './observe/metrics.ts'
 import { endRequestSpan, startRequestSpan } from './observe/span.ts'
@@ -99,13 +107,17 @@ export function openHttp(options: HttpOptions): FastifyInstance {
   http.addHook('onRequest', (request, reply, done) => {
     reply.header('x-request-id', request.id)
     if (tracing) startRequestSpan(tracing, request)
-    if (cors(request, reply) === 'preflight') return void reply.status(204).send()
+    const preflight = cors(request, reply) === 'preflight'
     const stop = options.stop?.() ?? 'no'
     if (stop === 'draining')
       throw new ApiError('server_is_overloaded', 'The service is shutting down. Try again shortly.')
     // A proxy that keeps connections would send its next request when this one is being closed.
     if (stop === 'unready') reply.header('connection', 'close')
     requirePlainTransfer(request)
+    if (preflight) {
+      leaveBody(request, reply)
+      return void reply.status(204).send()
+    }
     if (request.is404) throw unknownUrl(request)
     if (hasBody(request)) expectBody(request, reply)
     done()
@@ -160,13 +172,6 @@ function expectBody(request: FastifyRequest, reply: FastifyReply): void {
   const { kinora } = request.routeOptions.config
   if (!kinora?.upload) limitBodyTime(request)
   if (kinora?.accepts.size === 0) leaveBody(request, reply)
-}
-
-/** Closes the connection after an answer that does not wait for the body, unless the rest of the body is small. */
-function leaveBody(request: FastifyRequest, reply: FastifyReply): void {
-  if (!hasLargeBody(request.raw)) return
-  reply.header('connection', 'close')
-  endAfterAnswer(request.raw, { discard: isPlainTransfer(request) })
 }
 
 /** Adds routes that accept forms: the overhead of the form parser applies to these only. */
@@ -250,17 +255,6 @@ export function apiErrorOf(error: unknown): ApiError {
 
 function endedEarly(): ApiError {
   return new ApiError('invalid_request_error', 'The request ended before it was complete.')
-}
-
-/** The end of the body is unknown for any other encoding. */
-function isPlainTransfer({ headers }: FastifyRequest): boolean {
-  const encoding = headers['transfer-encoding']
-  return encoding === undefined || encoding.trim().toLowerCase() === 'chunked'
-}
-
-function requirePlainTransfer(request: FastifyRequest): void {
-  if (isPlainTransfer(request)) return
-  throw new ApiError('invalid_request_error', 'Transfer-Encoding must be chunked or absent.')
 }
 
 /** For a request that Node could not parse, so that no route is known: answers with the error envelope and closes the connection. */

@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http'
-import { Readable } from 'node:stream'
+import { PassThrough } from 'node:stream'
 import type { FastifyRequest } from 'fastify'
 import { ApiError } from '../../errors.ts'
 import { codingsOf, decodeChunks } from '../../outbound/decode.ts'
@@ -46,17 +46,15 @@ export async function readCoded(
   const pieces: Buffer[] = []
   let received = 0
   let size = 0
-  // Destroying the body would destroy the connection, and with it our answer.
-  const chunks = body.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>
-  async function* counted(): AsyncGenerator<Buffer> {
-    for await (const chunk of chunks) {
-      received += chunk.length
-      yield chunk
-    }
-  }
-  const source = Readable.from(counted(), { objectMode: false })
+  // Behind a pipe, so that a decoder that fails destroys neither the body nor its connection, and with it our answer.
+  const source = new PassThrough()
+  body.on('data', ({ length }: Buffer) => {
+    received += length
+  })
+  body.once('error', (error) => source.destroy(error))
+  body.pipe(source)
   try {
-    for await (const piece of coding === null ? (source as AsyncIterable<Buffer>) : decodeChunks(source, [coding])) {
+    for await (const piece of coding === null ? source : decodeChunks(source, [coding])) {
       size += piece.length
       if (size > bytes_max) throw bodyTooLarge(bytes_max)
       if (size > FREE_BYTES && size > received * RATIO_MAX) throw unpacksTooFar()
@@ -64,7 +62,6 @@ export async function readCoded(
     }
     return pieces
   } catch (error) {
-    body.resume()
     throw isOfCoding(error) ? notCoded(coding!, error) : error
   }
 }

@@ -1,7 +1,8 @@
-import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { ApiError } from '../../errors.ts'
 import { parseJsonPieces } from '../../json/parse.ts'
 import type { TextRepair } from '../../schema/validate.ts'
+import { discardBody, endAfterAnswer, hasLargeBody } from '../connections.ts'
 import { bodyTooLarge, codingOf, readCoded } from './coded.ts'
 
 /** JSON bodies over this are `413 request_too_large`. Source: contract 1.1. */
@@ -46,9 +47,30 @@ export function hasBody({ headers }: FastifyRequest): boolean {
   return (length !== undefined && length !== '0') || headers['transfer-encoding'] !== undefined
 }
 
+/** Reads away what is left of a body that the answer does not wait for. The connection ends behind the answer if that is much. */
+export function leaveBody(request: FastifyRequest, reply: FastifyReply): void {
+  const { raw } = request
+  if (raw.complete || !hasBody(request)) return
+  if (hasLargeBody(raw)) reply.header('connection', 'close')
+  // Fastify closes it behind a body that a parser rejects.
+  if (reply.getHeader('connection') === 'close') endAfterAnswer(raw, { discard: isPlainTransfer(request) })
+  else discardBody(raw)
+}
+
+export function requirePlainTransfer(request: FastifyRequest): void {
+  if (isPlainTransfer(request)) return
+  throw new ApiError('invalid_request_error', 'Transfer-Encoding must be chunked or absent.')
+}
+
 export function wrongContentType(accepts: ReadonlySet<string>): ApiError {
   const types = [...accepts].map((kind) => (kind === 'json' ? 'application/json' : 'multipart/form-data'))
   return new ApiError('unsupported_media_type', `Unsupported Content-Type. Send ${types.join(' or ')}.`)
+}
+
+/** The end of the body is unknown for any other encoding. */
+function isPlainTransfer({ headers }: FastifyRequest): boolean {
+  const encoding = headers['transfer-encoding']
+  return encoding === undefined || encoding.trim().toLowerCase() === 'chunked'
 }
 
 type Reading = { body_bytes_max: number; text_repair: TextRepair | undefined }
