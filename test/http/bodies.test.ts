@@ -158,6 +158,22 @@ test('415 for a coding that is unknown, doubled, or of a form', async () => {
   assertRefused(form, { status: 415, code: 'unsupported_media_type', message: /A form may not be compressed/ })
 })
 
+/** A frame with its text as it is. Source: https://www.rfc-editor.org/rfc/rfc8878#section-3.1.1 */
+function zstdFrame(text: string, { window_log }: { window_log: number }): Buffer {
+  const block = Buffer.alloc(3)
+  block.writeUIntLE(1 + text.length * 8, 0, 3)
+  return Buffer.concat([Buffer.from([0x28, 0xb5, 0x2f, 0xfd, 0, (window_log - 10) * 8]), block, Buffer.from(text)])
+}
+
+test('415 for zstd with a window over 8 MB, which HTTP does not have', async () => {
+  const text = JSON.stringify(videoBody())
+  assert.equal((await sendCoded('zstd', zstdFrame(text, { window_log: 23 }))).status, 200)
+  for (const window_log of [24, 27, 31]) {
+    const answer = await sendCoded('zstd', zstdFrame(text, { window_log }))
+    assertRefused(answer, { status: 415, code: 'unsupported_media_type', message: /window of more than 8 MB/ })
+  }
+})
+
 /** The head of a submission with these header lines and a body of this size. */
 const submission = (size_bytes: number, ...lines: string[]) =>
   ['POST /v1/videos HTTP/1.1', `content-length: ${size_bytes}`, `authorization: Bearer ${person.key}`, ...lines]

@@ -1,5 +1,12 @@
 import { pipeline, Readable, type Transform } from 'node:stream'
-import { createBrotliDecompress, createGunzip, createInflate, createInflateRaw, createZstdDecompress } from 'node:zlib'
+import {
+  constants,
+  createBrotliDecompress,
+  createGunzip,
+  createInflate,
+  createInflateRaw,
+  createZstdDecompress,
+} from 'node:zlib'
 
 type Coding = 'gzip' | 'deflate' | 'br' | 'zstd'
 
@@ -38,8 +45,11 @@ const DECODERS: Record<Coding, (head: Buffer | null) => Transform> = {
   // Some servers leave out the header of zlib. Source: https://www.rfc-editor.org/rfc/rfc9110#section-8.4.1.2
   deflate: (head) => (head === null || isZlib(head) ? createInflate() : createInflateRaw()),
   br: () => createBrotliDecompress(),
-  zstd: () => createZstdDecompress(),
+  zstd: () => createZstdDecompress({ params: { [constants.ZSTD_d_windowLogMax]: ZSTD_WINDOW_LOG_MAX } }),
 }
+
+/** 8 MB, the most that zstd may ask of a decoder over HTTP. Source: https://www.rfc-editor.org/rfc/rfc9659 */
+const ZSTD_WINDOW_LOG_MAX = 23
 
 /** Enough to recognize a coding. */
 const HEAD_BYTES = 4

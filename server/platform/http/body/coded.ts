@@ -37,7 +37,8 @@ export function requireUncoded(request: FastifyRequest): void {
 
 /**
  * The bytes of a body without its coding, in pieces. A body that is not compressed, whatever it claims, comes as it is.
- * Throws ApiError `request_too_large` beyond `bytes_max` and RATIO_MAX, `invalid_request_error` for bytes that are not of their coding.
+ * Throws ApiError `request_too_large` beyond `bytes_max` and RATIO_MAX, `invalid_request_error` for bytes that are not of their coding,
+ * `unsupported_media_type` for zstd with a window that HTTP does not have.
  */
 export async function readCoded(
   body: IncomingMessage,
@@ -77,6 +78,11 @@ function isOfCoding(error: unknown): boolean {
 }
 
 function notCoded(coding: Coding, cause: unknown): ApiError {
+  if ((cause as { code?: unknown }).code === 'ZSTD_error_frameParameter_windowTooLarge') {
+    const text =
+      'The request body is compressed by zstd with a window of more than 8 MB. Use a smaller window, or send it as it is.'
+    return new ApiError('unsupported_media_type', text, { cause })
+  }
   const text = `The request body could not be decoded as ${coding}, which its Content-Encoding names. Send it again, or as it is.`
   return new ApiError('invalid_request_error', text, { cause })
 }
