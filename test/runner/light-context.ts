@@ -2,9 +2,9 @@ import hooks from 'node:async_hooks'
 import { syncBuiltinESMExports } from 'node:module'
 
 /**
- * `node:test` follows every promise and socket of its process, to know which test an error belongs to, for a sixth of the process's time.
- * AsyncLocalStorage knows it for nothing. Loaded before `node:test`, this gives it a hook that sees only tests, and the id of the test that
- * runs. Source: `lib/internal/test_runner/harness.js` of Node.js 24.
+ * `node:test` follows every promise and socket of its process, to know which test an error belongs to. AsyncLocalStorage knows it too, for
+ * less (docs/decisions/0044-test-matrix.md). Loaded before `node:test`, this gives it a hook that sees only tests, and the id of the test
+ * that runs. Source: `lib/internal/test_runner/harness.js` of Node.js 24.
  */
 const { AsyncResource, AsyncLocalStorage, createHook, executionAsyncId } = hooks
 type Resource = InstanceType<typeof AsyncResource>
@@ -26,6 +26,7 @@ Object.assign(hooks, {
   createHook({ init }: Parameters<typeof createHook>[0]) {
     onTest = init
     Object.assign(hooks, { createHook })
+    syncBuiltinESMExports()
     return { enable() {}, disable() {} }
   },
 })

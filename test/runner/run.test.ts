@@ -65,7 +65,20 @@ test('files that share a process have hooks and an environment of their own', (t
     const before = process.env.SHARED
     beforeEach(() => { process.env.SHARED = (process.env.SHARED ?? '') + '${name}' })
     test('sees its own', () => { assert.deepEqual([before, process.env.SHARED], [undefined, '${name}']) })`
-  const { stdout, status } = run(t, { 'a.test.ts': file('a'), 'b.test.ts': file('b'), 'c.test.ts': file('c') })
+  const hooks = `
+    import assert from 'node:assert/strict'
+    import { createHook } from 'node:async_hooks'
+    import { test } from 'node:test'
+    test('follows promises where it asks to', () => {
+      let promises = 0
+      const hook = createHook({ init: (_, type) => { promises += Number(type === 'PROMISE') } })
+      hook.enable()
+      void Promise.resolve()
+      hook.disable()
+      assert.equal(promises, 1)
+    })`
+  const files = { 'a.test.ts': file('a'), 'b.test.ts': file('b'), 'c.test.ts': file('c'), 'hooks.test.ts': hooks }
+  const { stdout, status } = run(t, files)
   assert.equal(status, 0, stdout)
 })
 
