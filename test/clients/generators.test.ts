@@ -48,13 +48,13 @@ test('openapi-python-client', { skip: without('openapi-python-client') }, async 
   await prints(run(commandOf('python'), ['program.py'], { cwd, env }))
 })
 
-test('openapi-generator (Python)', { skip: without('java', 'openapi-generator') }, async () => {
+test('openapi-generator (Python)', { skip: without('openapi-generator') }, async () => {
   const cwd = folder('generator-python', 'openapi-generator.py', 'program.py')
   await openapiGenerator('python', cwd)
   await prints(run(commandOf('python'), ['program.py'], { cwd, env: { ...env, PYTHONPATH: join(cwd, 'client') } }))
 })
 
-test('openapi-generator (Go)', { skip: without('java', 'go', 'oapi-codegen', 'openapi-generator') }, async () => {
+test('openapi-generator (Go)', { skip: without('go', 'oapi-codegen', 'openapi-generator') }, async () => {
   const cwd = folder('generator-go', 'openapi-generator.go', 'main.go')
   await openapiGenerator('go', cwd)
   // Its own module, and its tests, which need others.
@@ -65,7 +65,7 @@ test('openapi-generator (Go)', { skip: without('java', 'go', 'oapi-codegen', 'op
 const TSC = join(ROOT, 'test/clients/openapi/node_modules/typescript/bin/tsc')
 const typescript = existsSync(TSC) ? false : 'TypeScript 5 is not installed: npm ci --prefix test/clients/openapi'
 
-test('openapi-generator (TypeScript)', { skip: without('java', 'openapi-generator') || typescript }, async () => {
+test('openapi-generator (TypeScript)', { skip: without('openapi-generator') || typescript }, async () => {
   const cwd = folder('generator-typescript', 'openapi-generator.ts.txt', 'program.ts')
   await openapiGenerator('typescript-fetch', cwd)
   const target = ['--target', 'es2022', '--lib', 'es2022,dom', '--module', 'commonjs', '--outDir', 'compiled']

@@ -20,9 +20,10 @@ oapi_codegen() {
 
 open_responses() {
   local commit=92c12d9
-  [ -d "$to/openresponses" ] || git clone --quiet https://github.com/openresponses/openresponses "$to/openresponses" &&
-    git -C "$to/openresponses" checkout --quiet "$commit" &&
-    mkdir -p "$to/openresponses-runner" && npm install --silent --prefix "$to/openresponses-runner" zod@3.25.76 tsx &&
+  [ -d "$to/openresponses" ] || git clone --quiet https://github.com/openresponses/openresponses "$to/openresponses" || return
+  git -C "$to/openresponses" checkout --quiet "$commit" ||
+    { git -C "$to/openresponses" fetch --quiet origin && git -C "$to/openresponses" checkout --quiet "$commit"; } || return
+  mkdir -p "$to/openresponses-runner" && npm install --silent --prefix "$to/openresponses-runner" zod@3.25.76 tsx@4.23.15 &&
     ln -sfn "$to/openresponses-runner/node_modules" "$to/openresponses/node_modules"
 }
 

@@ -19,17 +19,12 @@ const INSTALLED = {
 }
 export const SUITE = join(DIR, 'openresponses')
 
-/** Commands that `install.sh` does not install. */
-type Found = 'go' | 'java'
-
 /** The path of a command that `install.sh` has installed. */
 export const commandOf = (name: keyof typeof INSTALLED): string => INSTALLED[name]
 
 /** Why a test that needs these is skipped; false when they are there. */
-export function without(...names: Array<keyof typeof INSTALLED | Found>): string | false {
-  const missing = names.find((name) =>
-    name === 'go' || name === 'java' ? !isFound(name) : !existsSync(INSTALLED[name]),
-  )
+export function without(...names: Array<keyof typeof INSTALLED | 'go'>): string | false {
+  const missing = names.find((name) => (name === 'go' ? !isGoFound() : !existsSync(INSTALLED[name])))
   return missing === undefined ? false : `${missing} is not installed: bash test/clients/toolchains/install.sh`
 }
 
@@ -43,6 +38,7 @@ export async function run(command: string, args: readonly string[], options: { c
   return stdout
 }
 
-function isFound(command: Found): boolean {
-  return (process.env.PATH ?? '').split(delimiter).some((dir) => existsSync(join(dir, command)))
+/** `install.sh` needs it, and does not install it. */
+function isGoFound(): boolean {
+  return (process.env.PATH ?? '').split(delimiter).some((dir) => existsSync(join(dir, 'go')))
 }
