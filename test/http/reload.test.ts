@@ -66,6 +66,18 @@ test('every answer while configurations change is of one whole configuration', a
     assert.ok([...seen].some((each) => each.startsWith(`${id} at ${price} `) && each.split(price).length === 3))
 })
 
+test('pages may call from the origins of the newest configuration', async () => {
+  const { key } = person
+  const sides = { plan: 'free', id: 'instant-1', price: '0.010000' }
+  for (const origins of [['https://a.example'], ['https://b.example'], []]) {
+    reload(config({ ...sides, more: `cors: { origins: ${JSON.stringify(origins)} }` }))
+    for (const origin of ['https://a.example', 'https://b.example']) {
+      const { headers } = await send(app, 'GET', '/v1/models', { key, headers: { origin } })
+      assert.equal(headers.get('access-control-allow-origin'), origins.includes(origin) ? origin : null)
+    }
+  }
+})
+
 test('a request that has begun goes on with the settings of its beginning, however late its body comes', async () => {
   reload(config({ plan: 'free', id: 'instant-1', price: '0.010000' }))
   const body = JSON.stringify({ model: 'instant-1', prompt: 'A boat', seconds: 4, aspect_ratio: '16:9' })

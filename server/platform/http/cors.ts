@@ -5,6 +5,7 @@ export type CorsOptions = { origins: () => readonly string[] }
 
 /** Headers of answers that a page may read, beside those that every browser shows. Source: contract 1.3. */
 const EXPOSED = [
+  'allow',
   'content-disposition',
   'content-range',
   'etag',
@@ -12,6 +13,7 @@ const EXPOSED = [
   'openai-poll-after-ms',
   'retry-after',
   'retry-after-ms',
+  'www-authenticate',
   'x-dropped-items',
   'x-dropped-tools',
   'x-ratelimit-limit-requests',
