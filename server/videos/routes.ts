@@ -150,6 +150,7 @@ export function videoEndpoints({ cache, audit, variants }: VideoRoutes): readonl
       'The cost is reserved from the balance and a render slot is taken, or the job does not exist. Poll the job, or receive a webhook, until it has ended.',
     accepts: ['json', 'multipart'],
     body: CreateVideo,
+    form: 'The members of the JSON body as fields; objects, and lists of them, as parts of JSON. Or those of the OpenAI videos API: `size` (`720x1280`, `1280x720`, `1024x1792` or `1792x1024`) in place of `aspect_ratio`, and `input_reference`, a picture, as the first frame; `seconds` is then 4 by default.',
     body_check: 'handler',
     response: VideoView,
     idempotent: true,

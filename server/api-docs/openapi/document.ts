@@ -171,21 +171,18 @@ function headersOf(spec: Endpoint): Json[] {
 }
 
 function requestBodyOf(spec: Endpoint): { requestBody?: Json } {
-  const { body, accepts = ['json'] } = spec
+  const { body, form: about, accepts = ['json'] } = spec
   if (!body) return {}
   const json = accepts.includes('json')
-  const form = json ? { schema: SAME_AS_JSON } : formContent(named(plain(body), `${titleOf(spec)}Form`))
+  // A second shape is not compiled: openapi-generator imports it and does not write it, openapi-python-client sends a shared one twice.
+  const form = json
+    ? { schema: { type: 'object', description: about } }
+    : formContent(named(plain(body), `${titleOf(spec)}Form`))
   const content = {
     ...(json && { 'application/json': { schema: named(withNulls(plain(body)), `${titleOf(spec)}Body`) } }),
     ...(accepts.includes('multipart') && { 'multipart/form-data': form }),
   }
   return { requestBody: { required: true, content } }
-}
-
-/** A second shape is not compiled: openapi-generator imports it and does not write it, openapi-python-client sends a shared one twice. */
-const SAME_AS_JSON: Json = {
-  type: 'object',
-  description: 'The members of the JSON body as fields; objects, and lists of them, as parts of JSON.',
 }
 
 function successOf(spec: Endpoint): { description: string; content?: Json } {

@@ -154,8 +154,8 @@ export const JAPANESE: Readonly<Record<string, string>> = {
   'First frame, last frame or both. Not together with references.':
     '最初のフレーム、最後のフレーム、または両方。参照素材とは併用できません。',
   'At least one image or video.': '画像か動画が 1 つ以上必要です。',
-  'The members of the JSON body as fields; objects, and lists of them, as parts of JSON.':
-    'JSON の本文と同じ項目をフィールドで送ります。オブジェクトとその配列は JSON のパートにします。',
+  'The members of the JSON body as fields; objects, and lists of them, as parts of JSON. Or those of the OpenAI videos API: `size` (`720x1280`, `1280x720`, `1024x1792` or `1792x1024`) in place of `aspect_ratio`, and `input_reference`, a picture, as the first frame; `seconds` is then 4 by default.':
+    'JSON の本文と同じ項目をフィールドで送ります。オブジェクトとその配列は JSON のパートにします。OpenAI の動画 API の項目も使えます。`aspect_ratio` の代わりの `size`（`720x1280`、`1280x720`、`1024x1792`、`1792x1024`）と、最初のフレームになる画像の `input_reference` です。その場合 `seconds` の既定値は 4 です。',
   'Default video.': '既定値は video。',
   'Keys of 1 to 64 characters.': 'キーは 1〜64 文字。',
   'Send it back with the call: some models require it.':

@@ -49,6 +49,8 @@ export type EndpointSpec<A extends Auth, B extends TSchema, Q extends TSchema> =
   /** For the API page: what the summary leaves open. */
   description?: string
   body?: B
+  /** For the API page, where JSON and a form are accepted: what the form has. */
+  form?: string
   /** `handler`: the contract orders other checks before the body's shape, so the handler calls its own `shape`. Default `first`. */
   body_check?: 'first' | 'handler'
   /** How text that cannot be stored is repaired in the body. Default: it is refused. */

@@ -4,7 +4,7 @@ import { isRecord } from '../../platform/json/record.ts'
 import { supportedValues } from '../../platform/schema/explain.ts'
 
 /** Sizes of OpenAI's videos API. Source: https://platform.openai.com/docs/api-reference/videos/create */
-const RATIOS: Readonly<Record<string, (typeof ASPECT_RATIOS)[number]>> = {
+export const RATIOS: Readonly<Record<string, (typeof ASPECT_RATIOS)[number]>> = {
   '720x1280': '9:16',
   '1280x720': '16:9',
   '1024x1792': '9:16',

@@ -4,6 +4,7 @@ import type { TSchema } from 'typebox'
 import { Compile } from 'typebox/compile'
 import { openApiPath } from '../../../server/api-docs/openapi/document.ts'
 import { newId } from '../../../server/platform/ids.ts'
+import { RATIOS } from '../../../server/videos/create/openai-fields.ts'
 import { samplePicture } from '../../support/data/media.ts'
 import { newCustomer, startApp, type TestApp, type TestPerson, videoBody } from '../../support/http/app.ts'
 import { type ApiDocument, checkDocument, closed, generatorProblems, operationsOf, resolveRefs } from './rules.ts'
@@ -81,6 +82,14 @@ test('null may replace any optional member of a request, in the document as in t
     assert.equal(await send(body), status, JSON.stringify(changes))
     assert.equal(shape.Check(body), status === 200, JSON.stringify(changes))
   }
+})
+
+test('the form of a video job names the members of OpenAI, with their values', () => {
+  const { schema } = document.paths['/v1/videos']!.post!.requestBody!.content['multipart/form-data'] as {
+    schema: { description: string }
+  }
+  for (const name of ['size', 'input_reference', ...Object.keys(RATIOS)])
+    assert.ok(schema.description.includes(`\`${name}\``), name)
 })
 
 test('real errors have the envelope the document gives, under a status it names', async () => {
