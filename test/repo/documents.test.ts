@@ -118,7 +118,7 @@ test('docs/clients.md names the versions of clients and generators that the test
     const { dependencies, devDependencies } = JSON.parse(read(`${folder}package.json`))
     return Object.entries<string>({ ...devDependencies, ...dependencies })
   })
-  const pip = [...read('test/clients/toolchains/requirements.txt').matchAll(/^([\w-]+)==(\S+)$/gm)]
+  const pip = [...read('test/clients/toolchains/requirements.txt').matchAll(/^([\w-]+)(?:\[\w+\])?==(\S+)$/gm)]
   const go = [...read('test/clients/toolchains/install.sh').matchAll(/cmd\/([\w-]+)@v(\S+)/g)]
   const versions = [...packages, ...[...pip, ...go].map(([, name, version]) => [name!, version!] as const)]
   const named = /^(openai|@openai\/|openai-agents$|ai$|@ai-sdk\/openai|@?langchain.openai$|openapi-|oapi-codegen)/
