@@ -11,7 +11,7 @@ import { law } from '../support/law.ts'
 import { trials } from '../tiers.ts'
 
 /** Crashes, each by a seed of its own; a long run asks for more. */
-const CRASHES = trials(100, 'CRASHES')
+const CRASHES = trials(60, 'CRASHES')
 
 const POINTS = [
   ...['within_group_moved', 'within_group_settled'],

@@ -10,7 +10,7 @@ import { law } from '../support/law.ts'
 import { trials } from '../tiers.ts'
 import { type FuzzRequest, requestsFor } from './api-requests.ts'
 
-const RUNS = trials(800, 'FUZZ_RUNS')
+const RUNS = trials(400, 'FUZZ_RUNS')
 const SECONDS_MAX = 40
 
 /** Requests that once broke something, or nearly; each fault found adds its own. */

@@ -15,7 +15,7 @@ import { textFrames } from '../support/upstream/chat-upstream.ts'
 import { trials } from '../tiers.ts'
 
 /** Requests, and how many at once. The whole law is 10,000. */
-const RUNS = trials(1000)
+const RUNS = trials(500)
 const AT_ONCE = 48
 const BALANCE = 10n ** 15n
 

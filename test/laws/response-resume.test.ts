@@ -8,7 +8,7 @@ import { chunk, USAGE } from '../support/upstream/chat-upstream.ts'
 import { trials } from '../tiers.ts'
 
 /** Responses, each followed by many at once; a long run asks for more. */
-const ROUNDS = trials(25, 'ROUNDS')
+const ROUNDS = trials(12, 'ROUNDS')
 const FOLLOWERS = 6
 
 let service: BackgroundApp
