@@ -1,16 +1,24 @@
-import { useMemo } from 'react'
 import { useTranslation } from 'react-i18next'
 
 /** Numbers, money, bytes and times as the reader's language writes them. Times come as Unix seconds, money as decimal strings. */
 export function useFormat() {
   const { i18n } = useTranslation()
   const locale = i18n.language === 'ja' ? 'ja-JP' : 'en-US'
-  return useMemo(() => formatsOf(locale), [locale])
+  return once(locale, () => formatsOf(locale))
+}
+
+const made = new Map<string, unknown>()
+
+/** What was made under this key before: an object of `Intl` costs more to make than a hundred uses, and a gallery has hundreds of amounts. */
+function once<T>(key: string, make: () => T): T {
+  if (!made.has(key)) made.set(key, make())
+  return made.get(key) as T
 }
 
 function formatsOf(locale: string) {
   const number = new Intl.NumberFormat(locale)
   const compact = new Intl.NumberFormat(locale, { notation: 'compact', maximumFractionDigits: 1 })
+  const percent = new Intl.NumberFormat(locale, { style: 'percent' })
   const dateTime = new Intl.DateTimeFormat(locale, { dateStyle: 'medium', timeStyle: 'short' })
   const list = new Intl.ListFormat(locale, { style: 'narrow' })
   const date = new Intl.DateTimeFormat(locale, { dateStyle: 'medium' })
@@ -19,7 +27,7 @@ function formatsOf(locale: string) {
     locale,
     number: (value: number) => number.format(value),
     compact: (value: number) => compact.format(value),
-    percent: (share: number) => new Intl.NumberFormat(locale, { style: 'percent' }).format(share),
+    percent: (share: number) => percent.format(share),
     dateTime: (seconds: number) => dateTime.format(seconds * 1000),
     date: (seconds: number) => date.format(seconds * 1000),
     list: (items: readonly string[]) => list.format(items),
@@ -41,20 +49,22 @@ function moneyIn(locale: string, amount: string, currency: string, { digits = 's
   const written = (amount.split('.')[1] ?? '').replace(/0+$/, '').length
   const tiny = Math.abs(Number(amount)) < 1 && Number(amount) !== 0
   const most = digits === 'exact' || tiny ? Math.max(usual, written) : usual
-  const format = new Intl.NumberFormat(locale, {
-    style: 'currency',
-    currency: currency.toUpperCase(),
-    minimumFractionDigits: usual,
-    maximumFractionDigits: digits === 'exact' ? most : Math.min(most, Math.max(usual, 4)),
-    ...(sign && { signDisplay: 'exceptZero' }),
+  const maximumFractionDigits = digits === 'exact' ? most : Math.min(most, Math.max(usual, 4))
+  const key = `${locale} ${currency} ${maximumFractionDigits} ${sign ? 'signed' : ''}`
+  const format = once(key, () => {
+    const style = { style: 'currency', currency: currency.toUpperCase() } as const
+    const signs = sign ? ({ signDisplay: 'exceptZero' } as const) : {}
+    return new Intl.NumberFormat(locale, { ...style, ...signs, minimumFractionDigits: usual, maximumFractionDigits })
   })
   // Strings are formatted exactly; a number would go through a float.
   return format.format(amount as `${number}`)
 }
 
 function fractionDigitsOf(currency: string): number {
-  const format = new Intl.NumberFormat('en', { style: 'currency', currency: currency.toUpperCase() })
-  return format.resolvedOptions().maximumFractionDigits ?? 2
+  return once(`digits of ${currency}`, () => {
+    const format = new Intl.NumberFormat('en', { style: 'currency', currency: currency.toUpperCase() })
+    return format.resolvedOptions().maximumFractionDigits ?? 2
+  })
 }
 
 const UNITS = ['byte', 'kilobyte', 'megabyte', 'gigabyte', 'terabyte']
@@ -63,12 +73,10 @@ function bytesIn(locale: string, bytes: number): string {
   const power = Math.min(UNITS.length - 1, Math.max(0, Math.floor(Math.log10(Math.max(1, bytes)) / 3)))
   const value = bytes / 1000 ** power
   const maximumFractionDigits = value < 10 && power > 0 ? 1 : 0
-  return new Intl.NumberFormat(locale, {
-    style: 'unit',
-    unit: UNITS[power]!,
-    unitDisplay: power === 0 ? 'long' : 'short',
-    maximumFractionDigits,
-  }).format(value)
+  const unit = UNITS[power]!
+  const unitDisplay = power === 0 ? 'long' : 'short'
+  const options = { style: 'unit', unit, unitDisplay, maximumFractionDigits } as const
+  return once(`${locale} ${unit} ${maximumFractionDigits}`, () => new Intl.NumberFormat(locale, options)).format(value)
 }
 
 const SPANS: ReadonlyArray<[Intl.RelativeTimeFormatUnit, number]> = [
