@@ -3,6 +3,29 @@ import { test } from 'node:test'
 import { EngineError } from '../engine-error.ts'
 import { finishReason, readFinishReason } from './finish-reason.ts'
 
+test('a reason means the same in the words of every server', () => {
+  const words = {
+    length: ['max_tokens', 'MAX_TOKENS', 'max_output_tokens', 'model_length', 'output_limit', 'limit', 'ERROR_LIMIT'],
+    content_filter: [
+      'SAFETY',
+      'unsafe',
+      'moderated',
+      'harmful',
+      'BLOCKLIST',
+      'SPII',
+      'IMAGE_SAFETY',
+      'ERROR_TOXIC',
+      'flagged',
+    ],
+    failed: ['canceled', 'timeout', 'aborted', 'killed', 'TOO_MANY_TOOL_CALLS', 'MISSING_THOUGHT_SIGNATURE'],
+    overloaded: ['insufficient_system_resource', 'overloaded'],
+    tool_calls: ['tool_use', 'function_call'],
+    stop: ['eos', 'end_turn', 'stop_sequence', 'COMPLETE', 'OTHER'],
+  }
+  for (const [ending, list] of Object.entries(words))
+    for (const word of list) assert.equal(readFinishReason(word), ending, word)
+})
+
 test('a failure keeps the word of its server, if it is short', () => {
   for (const [word, engine_code] of [
     ['MALFORMED_FUNCTION_CALL', 'MALFORMED_FUNCTION_CALL'],

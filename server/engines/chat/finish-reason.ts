@@ -45,11 +45,14 @@ function endingOf(word: string): Ending {
   if (CALLS.test(word)) return 'tool_calls'
   const meaning = meaningOfCode(word)
   if (meaning === 'moderation') return 'content_filter'
-  if (meaning === 'busy') return 'overloaded'
+  if (meaning === 'busy') return TOO_MANY_CALLS.test(word) ? 'failed' : 'overloaded'
   return meaning !== null || FAILURE.test(word) ? 'failed' : 'stop'
 }
 
-const LENGTH = /length|max\w*tokens?$|^maxtokens?|token\w*limit|errorlimit|contextwindow|truncat/
-const FILTER = /filter|safety|recitation|blocklist|prohibited|spii|guardrail|refus|toxic/
+const LENGTH =
+  /length|max\w*tokens?$|^maxtokens?|token\w*limit|errorlimit|^(output|response)?limit|contextwindow|truncat/
+const FILTER = /filter|safety|unsafe|harm|moderat|recitation|blocklist|blocked|prohibited|spii|guardrail|refus|toxic/
 const CALLS = /^(tool|function)(call|use)s?$/
-const FAILURE = /abort|cancel|error|fail|malformed|unexpected|interrupt/
+const FAILURE = /abort|cancel|error|fail|kill|malformed|missing|unexpected|interrupt/
+/** Gemini's `TOO_MANY_TOOL_CALLS`: the model goes round in circles, on every server. */
+const TOO_MANY_CALLS = /^toomany(tool|function)/

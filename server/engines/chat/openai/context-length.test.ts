@@ -3,12 +3,14 @@ import { test } from 'node:test'
 import { readContextLength } from './context-length.ts'
 
 const MESSAGES: Array<[server: string, message: string, limit: number | null, asked: number | null, input?: number]> = [
+  // https://github.com/crewAIInc/crewAI-examples/issues/121
   [
     'OpenAI',
     "This model's maximum context length is 8192 tokens. However, your messages resulted in 9000 tokens. Please reduce the length of the messages.",
     8192,
     9000,
   ],
+  // https://github.com/langchain-ai/langchain/issues/11001
   [
     'OpenAI',
     "This model's maximum context length is 4097 tokens, however you requested 4226 tokens (3970 in your prompt; 256 for the completion).",
@@ -16,12 +18,14 @@ const MESSAGES: Array<[server: string, message: string, limit: number | null, as
     4226,
     3970,
   ],
+  // https://github.com/bytedance/deer-flow/issues/721
   [
     'OpenAI',
     'Input tokens exceed the configured limit of 272000 tokens. Your messages resulted in 300123 tokens.',
     272000,
     300123,
   ],
+  // https://github.com/vllm-project/vllm/issues/20409
   [
     'vLLM',
     "This model's maximum context length is 16384 tokens. However, you requested 19591 tokens (9591 in the messages, 10000 in the completion). Please reduce the length of the messages or completion.",
@@ -29,12 +33,14 @@ const MESSAGES: Array<[server: string, message: string, limit: number | null, as
     19591,
     9591,
   ],
+  // https://github.com/vllm-project/vllm/issues/19861
   [
     'vLLM',
     "This model's maximum context length is 8192 tokens. However, your request has 9000 input tokens. Please reduce the length of the input messages.",
     8192,
     9000,
   ],
+  // https://github.com/stepfun-ai/Step-Audio-R1/issues/3
   [
     'vLLM',
     "'max_tokens' or 'max_completion_tokens' is too large: 5000. This model's maximum context length is 4096 tokens and your request has 100 input tokens (5000 > 4096 - 100).",
@@ -42,6 +48,7 @@ const MESSAGES: Array<[server: string, message: string, limit: number | null, as
     5100,
     100,
   ],
+  // https://github.com/unslothai/unsloth/issues/2666
   [
     'vLLM',
     'The decoder prompt (length 5000) is longer than the maximum model length of 4096. Make sure that `max_model_len` is no smaller than the number of text tokens.',
@@ -54,7 +61,9 @@ const MESSAGES: Array<[server: string, message: string, limit: number | null, as
     8192,
     8193,
   ],
+  // https://github.com/QwenLM/Qwen3/issues/1321
   ['SGLang', "The input (61709 tokens) is longer than the model's context length (40960 tokens).", 40960, 61709],
+  // https://github.com/anomalyco/opencode/pull/25230
   [
     'SGLang',
     "Requested token count exceeds the model's maximum context length of 4096 tokens. You requested a total of 5000 tokens: 4000 tokens from the input messages and 1000 tokens for the completion.",
@@ -68,15 +77,19 @@ const MESSAGES: Array<[server: string, message: string, limit: number | null, as
     4096,
     5000,
   ],
+  // https://github.com/ggml-org/llama.cpp/pull/15780
   [
     'llama.cpp',
     'the request exceeds the available context size. try increasing the context size or enable context shift',
     null,
     null,
   ],
+  // https://github.com/rllm-team/rllm/issues/55
   ['llama-cpp-python', 'Requested tokens (516) exceed context window of 512', 512, 516],
+  // https://github.com/nano-step/nano-brain/issues/208
   ['Ollama', 'the input length exceeds the context length', null, null],
   ['Ollama', 'input length exceeds maximum context length', null, null],
+  // https://github.com/OpenHands/OpenHands/issues/9937
   [
     'OpenRouter',
     "This endpoint's maximum context length is 131072 tokens. However, you requested about 140000 tokens (139000 of text input, 1000 in the output).",
@@ -84,7 +97,24 @@ const MESSAGES: Array<[server: string, message: string, limit: number | null, as
     140000,
     139000,
   ],
+  // https://github.com/anthropics/claude-code/issues/12186
   ['Anthropic', 'prompt is too long: 200001 tokens > 200000 maximum', 200000, 200001],
+  // https://github.com/stackblitz/bolt.new/issues/7422
+  [
+    'Anthropic',
+    'input length and `max_tokens` exceed context limit: 86888 + 119866 > 204648, decrease input length or `max_tokens` and try again',
+    204648,
+    206754,
+    86888,
+  ],
+  // https://github.com/vllm-project/vllm/issues/42474
+  [
+    'vLLM',
+    "This model's maximum context length is 128000 tokens. However, you requested 65535 output tokens and your prompt contains at least 62466 input tokens, for a total of at least 128001 tokens.",
+    128000,
+    128001,
+    62466,
+  ],
   // https://github.com/lmstudio-ai/lmstudio-bug-tracker/issues/546
   [
     'LM Studio',

@@ -14,10 +14,9 @@ export function readContextLength(error: {
   if (!CODES.has(error.code) && !ABOUT_LENGTH.some((pattern) => pattern.test(message))) return null
   const sum = /\((\d{1,12}) > (\d{1,12}) - (\d{1,12})\)/.exec(message)
   if (sum !== null) return { tokens: figures(Number(sum[2]), Number(sum[1]) + Number(sum[3]), Number(sum[1])) }
-  const parts = PARTS.exec(message)
-  if (parts !== null) {
-    const [, limit, input, answer] = parts.map(Number)
-    return { tokens: figures(limit, input! + answer!, answer) }
+  for (const pattern of PARTS) {
+    const { limit, input, answer } = pattern.exec(message)?.groups ?? {}
+    if (limit !== undefined) return { tokens: figures(Number(limit), Number(input) + Number(answer), Number(answer)) }
   }
   const limit = error.n_ctx ?? numberOf(LIMIT, message)
   const asked = error.n_prompt_tokens ?? numberOf(ASKED, message)
@@ -45,8 +44,12 @@ const ABOUT_LENGTH = [
   /range of input length should be/i,
   /context the overflows/i,
 ]
-/** TGI and Together, Anthropic: the limit, the input and the room for the answer, in one of two orders. */
-const PARTS = /must be <= (\d{1,12})\. Given: (\d{1,12}) `?inputs`? tokens and (\d{1,12}) `?max_new_tokens/i
+/** TGI and Together, Anthropic, vLLM: the limit, the input and the room for the answer. */
+const PARTS = [
+  /must be <= (?<limit>\d{1,12})\. Given: (?<input>\d{1,12}) `?inputs`? tokens and (?<answer>\d{1,12}) `?max_new_tokens/i,
+  /exceed context limit: (?<input>\d{1,12}) \+ (?<answer>\d{1,12}) > (?<limit>\d{1,12})/i,
+  /length is (?<limit>\d{1,12}) tokens\. However, you requested (?<answer>\d{1,12}) output tokens and your prompt contains at least (?<input>\d{1,12})/i,
+]
 const LIMIT =
   /(?:maximum (?:context|prompt) length (?:is|of)|maximum model length of|context length (?:is|of) only|context length|context size|context window of|configured limit of|\d tokens >|maximum number of tokens allowed|exceeds the limit of|model token limit:|input length should be \[\d+,|cannot exceed|must have less than|the model's limit of|too large for model with)\s*\(?(\d{1,12})/i
 const ASKED =

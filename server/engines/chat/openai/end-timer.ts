@@ -1,4 +1,4 @@
-import type { CompletionReader } from './read/completion.ts'
+import type { CompletionReader, Missing } from './read/completion.ts'
 
 /** Ends an answer of a server that never closes its stream. */
 export type EndTimer = {
@@ -8,14 +8,14 @@ export type EndTimer = {
 }
 
 /** How long a server may be silent after the last reason, with and without usage. Long enough for text that comes late. */
-const WAIT_MS = { nothing: 1500, usage: 5000 }
+export const WAIT_MS = { nothing: 1500, usage: 5000 }
 
 /** `onSilence` is called when only the end mark, or the usage, has been missing for a while, and nothing that has come is still unread. */
 export function endTimer(
   reader: Pick<CompletionReader, 'missing'>,
   { onSilence, isPaused }: { onSilence(): void; isPaused(): boolean },
 ): EndTimer {
-  let missing: 'answer' | 'usage' | 'nothing' = 'answer'
+  let missing: Missing = 'answer'
   let isAnnounced = false
   let timer: NodeJS.Timeout | null = null
   const wait = (ms: number) => {
@@ -28,7 +28,8 @@ export function endTimer(
       missing = now
       if (timer !== null) clearTimeout(timer)
       timer = null
-      if (now === 'answer') return false
+      // Without a reason, only the end of the body or the limit of silence shows that the usage was the last.
+      if (now === 'answer' || now === 'reason') return false
       wait(WAIT_MS[now])
       if (isAnnounced) return false
       isAnnounced = true

@@ -1,5 +1,5 @@
 import { chunk } from '../chat-upstream.ts'
-import { call, calls, end, type FieldReply, last, READS_ITSELF, stream, text } from './frames.ts'
+import { call, calls, end, type FieldReply, last, READS_ITSELF, stream, text, whole } from './frames.ts'
 
 /** What servers give as the reason of the end. */
 export const FINISH_REASONS: Readonly<Record<string, FieldReply>> = {
@@ -65,6 +65,7 @@ function named(reasons: readonly string[], what: Partial<FieldReply>): Record<st
   )
 }
 
+const WAITS = 'the package waits for the end of the body'
 const NO_REASON = 'the package fails without a reason'
 
 /** How answers end, with or without a reason. */
@@ -101,10 +102,24 @@ export const ENDS: Readonly<Record<string, FieldReply>> = {
   },
   'a reason and usage on a connection that stays open': {
     reply: stream([text('Hi', 'stop'), last()], { done: false, finally: 'stall' }),
-    ...{ text: 'Hi', package: 'the package waits for the end of the body' },
+    ...{ text: 'Hi', package: WAITS },
+  },
+  'stop on every chunk, and usage on a connection that stays open': {
+    reply: stream([text('Hel', 'stop'), text('lo', 'stop'), text(' you', 'stop'), last()], {
+      ...{ done: false, finally: 'stall' },
+    }),
+    ...{ text: 'Hello you', package: WAITS },
+  },
+  'text and usage without a reason, and a lost connection': {
+    reply: stream([text('All of it'), last()], { done: false, finally: 'reset' }),
+    ...{ text: 'All of it', package: NO_REASON },
+  },
+  'a whole answer in JSON on a connection that stays open': {
+    reply: stream([JSON.stringify(whole({ content: 'Hi' }))], { done: false, finally: 'stall' }),
+    ...{ text: 'Hi', package: WAITS },
   },
   'no text, a reason and usage on a connection that stays open': {
     reply: stream([chunk({ role: 'assistant', content: '' }), end('stop'), last()], { done: false, finally: 'stall' }),
-    package: 'the package waits for the end of the body',
+    package: WAITS,
   },
 }

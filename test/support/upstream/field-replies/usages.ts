@@ -23,7 +23,7 @@ export const USAGES: Readonly<Record<string, FieldReply>> = {
         completion_tokens_details: { reasoning_tokens: 101 },
       }),
     ]),
-    ...{ text: 'Hi', usage: { input: 32, output: 110, reasoning: 101 }, package: 'the package drops the total' },
+    ...{ text: 'Hi', usage: { input: 32, output: 110, reasoning: 101 } },
   },
   'reasoning billed beside the completion, in the total alone': {
     reply: stream([
@@ -32,14 +32,13 @@ export const USAGES: Readonly<Record<string, FieldReply>> = {
       last({ prompt_tokens: 32, completion_tokens: 9, total_tokens: 142 }),
     ]),
     ...{ text: 'Hi', reasoning: 'Hm.', usage: { input: 32, output: 110, reasoning: 101 } },
-    package: 'the package drops the total',
   },
   'the cache billed beside the prompt': {
     reply: stream([
       text('Hi', 'stop'),
       last({ prompt_tokens: 10, completion_tokens: 5, total_tokens: 115, cache_read_input_tokens: 100 }),
     ]),
-    ...{ text: 'Hi', usage: { input: 110, output: 5, cached: 100 }, package: 'the package drops the total' },
+    ...{ text: 'Hi', usage: { input: 110, output: 5, cached: 100 } },
   },
   'usage in x_groq': {
     reply: stream([text('Hi'), { ...end('stop'), x_groq: { id: 'req_1', usage: USAGE } }]),

@@ -18,9 +18,15 @@ export type CompletionReader = {
    * usage does not show that it is complete.
    */
   end(events: ChatEvent[], ended: BodyEnd): void
-  /** What may still come. `answer` until every choice has been given a reason that can be believed. */
-  missing(): 'answer' | 'usage' | 'nothing'
+  /** What may still come, as far as it can be believed. */
+  missing(): Missing
 }
+
+/**
+ * `answer`: choices have no reason, or go on after each. `reason`: the usage has come after the text, which shows that it is complete if
+ * nothing follows. `usage`: every choice has its reason.
+ */
+export type Missing = 'answer' | 'reason' | 'usage' | 'nothing'
 
 /**
  * Turns the chunks, or the whole completion, of an OpenAI-compatible server into events. Only what the contract names is read; choices
@@ -91,8 +97,11 @@ export function completionReader(asked: { choices: number; logprobs: boolean; wo
     },
     missing() {
       const isCounted = usage !== null && usage.output > 0
+      // Where every chunk has a reason, the usage after them shows that one of them was meant.
+      const haveReasons = complete() || (ended >= asked.choices && isUsageLast)
+      if (!haveReasons) return isUsageLast && hasProduced() && choices.length >= asked.choices ? 'reason' : 'answer'
       // A reason before the first piece may come with the role: it says nothing until the usage has followed.
-      if (!complete() || !(hasProduced() || isUsageLast || isCounted)) return 'answer'
+      if (!(hasProduced() || isUsageLast || isCounted)) return 'answer'
       return isCounted ? 'nothing' : 'usage'
     },
   }

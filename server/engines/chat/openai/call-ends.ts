@@ -1,0 +1,158 @@
+import type { Dispatcher } from 'undici'
+import { EngineError } from '../../engine-error.ts'
+import type { ChatEvent } from '../contract.ts'
+import type { ReadWords } from '../server-words.ts'
+import { type BatchQueue, singleBatch } from './batch-queue.ts'
+import type { byteBuffer } from './byte-buffer.ts'
+import { givenUp } from './connection-error.ts'
+import type { EndTimer } from './end-timer.ts'
+import { parseIfJson } from './read/body.ts'
+import { type CompletionReader, unreadable } from './read/completion.ts'
+import { type ReplyHeaders, statusFault } from './read/error.ts'
+import { readWhole, type StreamReader } from './read/stream.ts'
+import type { ReplyDecoder } from './reply-decoder.ts'
+
+export type CallTarget = { dispatcher: Pick<Dispatcher, 'dispatch'>; path: string; headers: string[] }
+
+/** `idle_ms`: silence, before the head of a streamed reply and within any body. `total_ms`: what is left for the complete answer. */
+export type CallLimits = { idle_ms: number; total_ms: number }
+
+export type CallOptions = {
+  target: CallTarget
+  body: string | readonly Buffer[]
+  /** Whether a stream was asked for: a plain answer is silent until it is complete. */
+  stream: boolean
+  /** How many choices were asked for. */
+  choices: number
+  reader: CompletionReader
+  words: ReadWords
+  limits: CallLimits
+  signal: AbortSignal
+  /** Called once with how the exchange ended: null for a complete answer, an error, or `aborted` by the caller. */
+  onEnd(end: EngineError | 'aborted' | null): void
+}
+
+/**
+ * `accepted` once the first piece of an answer has been read. `refused` before that, with nothing emitted: `sent` is whether the request
+ * may have reached the server.
+ */
+export type CallOutcome =
+  | { accepted: AsyncIterable<readonly ChatEvent[]> }
+  | { accepted: null; refused: EngineError; sent: boolean }
+
+/** `head`: of a successful reply nothing but space has come. */
+type Mode = 'waiting' | 'head' | 'stream' | 'plain' | 'refusal' | 'done'
+export type Stream = { queue: BatchQueue; frames: StreamReader; timer: EndTimer }
+/** The state of one exchange with one server. */
+export type Call = {
+  options: CallOptions
+  controller: Dispatcher.DispatchController | null
+  mode: Mode
+  status: number
+  headers: ReplyHeaders
+  sent: boolean
+  settled: boolean
+  /** Bytes after the end of the answer, which are not read. */
+  surplus: number
+  readonly bytes: ReturnType<typeof byteBuffer>
+  /** Set once a body turns out to be compressed, and once a stream has begun. */
+  decoder: ReplyDecoder | null
+  stream: Stream | null
+  timer: NodeJS.Timeout
+  /** Set while a plain body that may be complete is silent. */
+  silence: NodeJS.Timeout | undefined
+  onAbort(): void
+  resolve(outcome: CallOutcome): void
+  reject(reason: unknown): void
+}
+
+/** The first piece of an answer has been read. */
+export function accept(state: Call, batches: AsyncIterable<readonly ChatEvent[]>): void {
+  if (state.settled) return
+  state.settled = true
+  state.resolve({ accepted: batches })
+}
+
+/** The answer is complete. */
+export function finish(state: Call): void {
+  close(state)
+  state.stream?.queue.end()
+  state.options.onEnd(null)
+}
+
+/** Nothing more can be read: the connection was lost, or fell silent. */
+export function fail(state: Call, fault: EngineError): void {
+  if (endIfWhole(state)) return
+  if (state.mode === 'stream' && state.options.reader.missing() !== 'answer') finishEarly(state, state.stream!)
+  else settle(state, state.mode === 'refusal' ? refusalOf(state) : fault)
+}
+
+/** Only the usage, or nothing, was still to come. */
+function finishEarly(state: Call, { queue }: Stream): void {
+  try {
+    state.options.reader.end(queue.events, 'body')
+  } catch (error) {
+    settle(state, error instanceof EngineError ? error : unreadable())
+    return
+  }
+  accept(state, queue.batches)
+  queue.arrived(0)
+  finish(state)
+  state.controller?.abort(givenUp())
+}
+
+/** Ends the call with an error: as a refusal while nothing has been emitted, else after the events that came before it. */
+export function settle(state: Call, error: EngineError): void {
+  if (state.mode === 'done') return
+  close(state)
+  if (state.settled) {
+    state.stream!.queue.fail(error)
+  } else {
+    state.settled = true
+    state.resolve({ accepted: null, refused: error, sent: state.sent })
+  }
+  state.options.onEnd(error)
+  state.controller?.abort(givenUp())
+}
+
+/** The caller gave up: its signal aborted, or it stopped iterating. */
+export function cancel(state: Call): void {
+  if (state.mode === 'done') return
+  close(state)
+  const { signal, onEnd } = state.options
+  if (state.settled) state.stream!.queue.fail(signal.reason)
+  else state.reject(signal.reason)
+  onEnd('aborted')
+  state.controller?.abort(givenUp())
+}
+
+function close(state: Call): void {
+  state.mode = 'done'
+  clearTimeout(state.timer)
+  clearTimeout(state.silence)
+  state.stream?.timer.close()
+  state.decoder?.close()
+  state.options.signal.removeEventListener('abort', state.onAbort)
+}
+
+/** Ends a plain answer whose body is complete though the server never ends it. Returns whether it is. */
+export function endIfWhole(state: Call): boolean {
+  const { mode, bytes, options } = state
+  if (mode !== 'plain' || parseIfJson(bytes.view()) === undefined) return false
+  const events: ChatEvent[] = []
+  try {
+    readWhole(options.reader, bytes.view(), events)
+  } catch (error) {
+    settle(state, error instanceof EngineError ? error : unreadable())
+    return true
+  }
+  accept(state, singleBatch(events))
+  finish(state)
+  state.controller?.abort(givenUp())
+  return true
+}
+
+/** What the status and the body so far say. */
+export function refusalOf({ status, headers, bytes, options }: Call): EngineError {
+  return statusFault(status, headers, parseIfJson(bytes.view()), options.words)
+}
