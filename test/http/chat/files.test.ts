@@ -105,7 +105,9 @@ test('200: a PDF becomes one image per page, in its place, at most 1568 pixels l
       assert.ok(near(at(width - 5, 5), [255, 255, 255]), 'the rest is white')
     }
   }
-  const inline = await given([file({ file_data: dataUrl('application/pdf', samplePdf(50)), filename: 'a.pdf' })])
+  const inline = await given([
+    file({ file_data: dataUrl('application/pdf', samplePdf(50, { width: 100, height: 50 })), filename: 'a.pdf' }),
+  ])
   assert.equal(inline.length, 50)
 })
 
