@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
+import { suite, test } from 'node:test'
 import { aiSdkChat } from '../../../server/engines/chat/ai-sdk/adapter.ts'
 import type { ChatEngine, ChatEvent } from '../../../server/engines/chat/contract.ts'
 import { openaiChat } from '../../../server/engines/chat/openai/adapter.ts'
@@ -9,8 +9,8 @@ import { FIELD_REPLIES } from '../../support/upstream/field-replies/all.ts'
 import { BILLED, type FieldReply } from '../../support/upstream/field-replies/frames.ts'
 import { assertEventOrder, live, textRequest } from './contract.ts'
 
-/** How long an upstream may say nothing. No reply of the table may need as long. */
-const IDLE_SECONDS = 20
+/** How long an upstream may say nothing. No reply of the table may need half as long. */
+const IDLE_SECONDS = 30
 
 const ENGINES: Readonly<Record<string, (upstream: ChatUpstream) => ChatEngine>> = {
   openai: ({ url }) => openaiChat({ kind: 'openai', base_url: url, idle_seconds: IDLE_SECONDS }),
@@ -21,12 +21,15 @@ const ENGINES: Readonly<Record<string, (upstream: ChatUpstream) => ChatEngine>> 
     }),
 }
 
-for (const [engine, open] of Object.entries(ENGINES)) {
-  for (const [name, row] of Object.entries(FIELD_REPLIES)) {
-    if (engine === 'ai-sdk' && row.package !== undefined) continue
-    test(`${engine}: ${name}`, () => check(open, row))
+// Some wait for seconds, each on a server of its own.
+suite('what servers of the field send', { concurrency: 16 }, () => {
+  for (const [engine, open] of Object.entries(ENGINES)) {
+    for (const [name, row] of Object.entries(FIELD_REPLIES)) {
+      if (engine === 'ai-sdk' && row.package !== undefined) continue
+      test(`${engine}: ${name}`, { timeout: IDLE_SECONDS * 500 }, () => check(open, row))
+    }
   }
-}
+})
 
 async function check(open: (upstream: ChatUpstream) => ChatEngine, row: FieldReply): Promise<void> {
   const upstream = await startChatUpstream()

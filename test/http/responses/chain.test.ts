@@ -80,6 +80,11 @@ test('a call is answered in the next request, and its output follows it', async 
   assert.equal(second.status, 200, JSON.stringify(second.body))
   const { body } = await service.call('GET', `${second.body.id}/input_items`)
   assert.deepEqual([body.data.length, body.data[0].type, body.data[0].call_id], [1, 'function_call_output', 'call_1'])
+  const noted = await ask({ tools, input: [userMessage('wait'), output], previous_response_id: first.body.id })
+  assert.equal(noted.status, 200, JSON.stringify(noted.body))
+  const { messages } = service.upstream.requests.at(-1)!.json as { messages: Array<{ role: string; content: unknown }> }
+  const roles = messages.map(({ role, content }) => (content === 'wait' ? 'between' : role))
+  assert.deepEqual(roles.slice(-3), ['between', 'assistant', 'tool'], 'a message between them goes before the call')
 })
 
 test('a chain of 100 responses is one context', async () => {

@@ -110,6 +110,23 @@ test('200: a call without arguments has an empty object, and goes to the model s
   ]
   await ask(service.app, person, { messages })
   assert.deepEqual(sentMessages()[1]!.tool_calls![0]!.function, { name: 'look', arguments: '{}' })
+  const item = { type: 'function_call', call_id: 'c1', name: 'look', arguments: '' }
+  const input = [{ role: 'user', content: 'Hello' }, item, { type: 'function_call_output', call_id: 'c1', output: '' }]
+  await createResponse(service.app, person, { input })
+  assert.deepEqual(sentMessages()[1]!.tool_calls![0]!.function, { name: 'look', arguments: '{}' })
+})
+
+test('200: a call of a custom tool keeps it too', async () => {
+  const custom = { id: 'c1', type: 'function', function: { name: 'look', arguments: '{"input":"sky"}' } }
+  const end = { finish_reason: 'tool_calls' }
+  service.upstream.reply(replyOf([{ tool_calls: [{ index: 0, ...custom, extra_content }] }], end))
+  const asked = { tools: [{ type: 'custom', name: 'look' }] }
+  const { body } = await createResponse(service.app, person, asked)
+  const [{ type, input, extra_content: kept }] = body.output
+  assert.deepEqual([type, input, kept], ['custom_tool_call', 'sky', extra_content])
+  const output = [{ type: 'custom_tool_call_output', call_id: 'c1', output: 'blue' }]
+  await createResponse(service.app, person, { ...asked, previous_response_id: body.id, input: output })
+  assert.deepEqual(sentBack(), [extra_content])
 })
 
 test('200: reasoning encrypted for the organization is sent to a model that accepts it, once, in its place', async () => {

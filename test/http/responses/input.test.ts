@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { after, before, beforeEach, test } from 'node:test'
 import { type ChatApp, startChatApp } from '../../support/http/chat-app.ts'
 import { type HttpResponse, send } from '../../support/http/send.ts'
+import { turnSocket } from '../../support/http/socket/turns.ts'
 
 const MODELS = [
   { id: 'm', engine: { developer_role: true, system_messages: 'separate', fetches_urls: true } },
@@ -243,6 +244,11 @@ test('200: items of other services are left out with their outputs, and named in
   const counted = await send(service.app, 'POST', '/v1/responses/input_tokens', service.person, { model: 'm', input })
   assert.deepEqual([counted.status, counted.headers.get('x-dropped-items')], [200, names])
   assert.deepEqual(await given(input), [user('Hi'), user('Go on')])
+  const socket = await turnSocket(service.app.url, service.person)
+  const { response } = await socket.turn({ model: 'm', store: false, input })
+  assert.equal(response?.status, 'completed')
+  assert.deepEqual(service.asked().messages, [user('Hi'), user('Go on')])
+  await socket.close()
   const nothing = await respond({ input: [input[2], input[1]] })
   assert.deepEqual([nothing.status, nothing.body.error.param], [400, 'input[1].type'])
   assert.match(nothing.body.error.message, /^Invalid value: 'local_shell_call'/)

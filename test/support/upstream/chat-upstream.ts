@@ -1,6 +1,6 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
-import { gzipSync } from 'node:zlib'
+import { brotliCompressSync, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib'
 import { close, listen } from '../listen.ts'
 
 export type UpstreamRequest = {
@@ -12,8 +12,9 @@ export type UpstreamRequest = {
 
 /**
  * What a request is answered with. `stream`: objects are sent as `data:` events, strings as they are; `finally` is what follows them,
- * `piece_bytes` cuts the body into separate writes. `type` is the media type in place of the right one, null for none; `gzip` compresses. `flood` repeats one event for as long as the client reads. `raw` goes on the
- * socket without HTTP. `stall` holds the request until `release()`, then answers normally.
+ * `piece_bytes` cuts the body into separate writes. `type` is the media type in place of the right one, null for none; `coding` compresses.
+ * `flood` repeats one event for as long as the client reads. `raw` goes on the socket without HTTP. `stall` holds the request until
+ * `release()`, then answers normally.
  */
 export type UpstreamReply =
   | ({ kind: 'json'; body: unknown } & Head)
@@ -31,7 +32,15 @@ export type UpstreamReply =
   | { kind: 'raw'; bytes: string }
   | { kind: 'reset' | 'stall' }
 
-type Head = { status?: number; type?: string | null; gzip?: boolean; headers?: Record<string, string> }
+type Head = { status?: number; type?: string | null; coding?: keyof typeof CODINGS; headers?: Record<string, string> }
+
+const CODINGS = {
+  gzip: gzipSync,
+  'x-gzip': gzipSync,
+  deflate: deflateSync,
+  br: brotliCompressSync,
+  zstd: zstdCompressSync,
+} as const
 
 /** An OpenAI-compatible chat server on a real socket, scripted by the test. */
 export type ChatUpstream = {
@@ -213,16 +222,16 @@ function sendStream(
   step(0)
 }
 
-function writeHead(response: ServerResponse, { status = 200, type, gzip, headers }: Head, usual: string): void {
+function writeHead(response: ServerResponse, { status = 200, type, coding, headers }: Head, usual: string): void {
   response.writeHead(status, {
     ...(type === null ? {} : { 'content-type': type ?? usual }),
-    ...(gzip && { 'content-encoding': 'gzip' }),
+    ...(coding && { 'content-encoding': coding }),
     ...headers,
   })
 }
 
-function encoded(text: string, { gzip }: Head): Buffer {
-  return gzip ? gzipSync(text) : Buffer.from(text)
+function encoded(text: string, { coding }: Head): Buffer {
+  return coding === undefined ? Buffer.from(text) : CODINGS[coding](text)
 }
 
 function flood(response: ServerResponse, event: string, count: { flooded: number }): void {

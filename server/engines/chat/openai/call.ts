@@ -56,8 +56,7 @@ const BODY_BYTES_MAX = 64 * 1024 * 1024
 const REFUSAL_BYTES_MAX = 64 * 1024
 /** How much of a reply is still taken after its end, so that its connection can be used again. */
 const SURPLUS_BYTES_MAX = 4096
-/** `}` */
-const OBJECT_END = 0x7d
+const OBJECT_END = /\}\s*$/
 
 function handlerOf(state: Call): Dispatcher.DispatchHandler {
   return {
@@ -122,8 +121,7 @@ function readBytes(state: Call, chunk: Buffer): void {
   } else if (state.mode === 'plain') {
     state.bytes.append(chunk)
     if (state.bytes.size() > BODY_BYTES_MAX) throw unreadable()
-    clearTimeout(state.silence)
-    if (chunk.at(-1) === OBJECT_END) state.silence = setTimeout(() => endIfWhole(state), WAIT_MS.nothing)
+    watchSilence(state, chunk)
   } else if (state.mode === 'refusal') {
     state.bytes.append(chunk)
     if (state.bytes.size() > REFUSAL_BYTES_MAX) readEnd(state)
@@ -131,6 +129,13 @@ function readBytes(state: Call, chunk: Buffer): void {
     state.surplus += chunk.length
     if (state.surplus > SURPLUS_BYTES_MAX) state.controller?.abort(givenUp())
   }
+}
+
+/** A server may send a whole object and keep the connection open. */
+function watchSilence(state: Call, chunk: Buffer): void {
+  clearTimeout(state.silence)
+  if (OBJECT_END.test(chunk.subarray(-8).toString('latin1')))
+    state.silence = setTimeout(() => endIfWhole(state), WAIT_MS.nothing)
 }
 
 /** The first bytes decide what the body is: servers and the proxies before them name types that it does not have. */
@@ -142,6 +147,7 @@ function readFirst(state: Call, chunk: Buffer): void {
   if (kind === 'page' || (kind === null && bytes.length > REFUSAL_BYTES_MAX)) throw unreadable()
   if (kind === 'json') {
     state.mode = 'plain'
+    watchSilence(state, chunk)
   } else if (kind === 'gzip' && state.decoder === null) {
     state.bytes.clear()
     openDecoder(state, ['gzip']).write(bytes)

@@ -115,7 +115,7 @@ export const ENDS: Readonly<Record<string, FieldReply>> = {
     ...{ text: 'All of it', package: NO_REASON },
   },
   'a whole answer in JSON on a connection that stays open': {
-    reply: stream([JSON.stringify(whole({ content: 'Hi' }))], { done: false, finally: 'stall' }),
+    reply: stream([`${JSON.stringify(whole({ content: 'Hi' }))}\n`], { done: false, finally: 'stall' }),
     ...{ text: 'Hi', package: WAITS },
   },
   'no text, a reason and usage on a connection that stays open': {

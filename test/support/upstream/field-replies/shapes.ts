@@ -147,9 +147,18 @@ export const SHAPES: Readonly<Record<string, FieldReply>> = {
     package: READS_ITSELF,
   },
   'status 201': { reply: stream([text('Hi', 'stop'), last()], { status: 201 }), text: 'Hi' },
-  'events in gzip': { reply: stream([text('Hi', 'stop'), last()], { gzip: true, piece_bytes: 20 }), text: 'Hi' },
+  ...Object.fromEntries(
+    (['gzip', 'x-gzip', 'deflate', 'br', 'zstd'] as const).map((coding): [string, FieldReply] => [
+      `events in ${coding}`,
+      { reply: stream([text('Hi', 'stop'), last()], { coding, piece_bytes: 20 }), text: 'Hi' },
+    ]),
+  ),
+  'an error in br': {
+    reply: { kind: 'json', status: 503, body: { error: { message: 'x', code: 'overloaded' } }, coding: 'br' },
+    fails: 'overloaded',
+  },
   'a completion in gzip': {
-    reply: { kind: 'json', body: whole({ content: 'Hi' }), gzip: true },
+    reply: { kind: 'json', body: whole({ content: 'Hi' }), coding: 'gzip' },
     text: 'Hi',
     package: READS_ITSELF,
   },

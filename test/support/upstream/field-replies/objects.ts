@@ -1,0 +1,39 @@
+import { completion, type UpstreamReply } from '../chat-upstream.ts'
+import { call, type FieldReply, READS_ITSELF, USAGE, whole } from './frames.ts'
+
+const SIGNED = { google: { thought_signature: 'c2lnbmF0dXJl' } }
+const json = (body: object): UpstreamReply => ({ kind: 'json', body })
+
+/** Whole answers in one JSON object, as plain requests get them. */
+const PLAIN: Readonly<Record<string, FieldReply>> = {
+  'an answer that was aborted': { reply: json(whole({ content: 'Half' }, 'abort')), fails: 'failed' },
+  'an answer with an empty reason': { reply: json(whole({ content: 'Hi' }, '')), text: 'Hi' },
+  'an answer at its limit, in other words': {
+    reply: json(whole({ content: 'Half' }, 'max_output_tokens')),
+    ...{ text: 'Half', finish: 'length' },
+  },
+  'tool_calls as the reason of a text': { reply: json(whole({ content: 'Hi' }, 'tool_calls')), text: 'Hi' },
+  'usage in x_groq': {
+    reply: json({ ...completion({ content: 'Hi' }, { usage: null }), x_groq: { id: 'r', usage: USAGE } }),
+    text: 'Hi',
+  },
+  reasoning_details: {
+    reply: json(whole({ content: 'Hi', reasoning_details: [{ type: 'reasoning.text', text: 'Hm.' }] })),
+    ...{ text: 'Hi', reasoning: 'Hm.' },
+  },
+  thinking: { reply: json(whole({ content: 'Hi', thinking: 'Hm.' })), text: 'Hi', reasoning: 'Hm.' },
+  'a call with a signature': {
+    reply: json(
+      whole({ content: null, tool_calls: [call(0, 'a', 'look', '{}', { extra_content: SIGNED })] }, 'tool_calls'),
+    ),
+    ...{ calls: [['look', '{}']], extra_content: SIGNED },
+  },
+  'a call without arguments': {
+    reply: json(whole({ content: null, tool_calls: [call(0, 'a', 'look', '')] }, 'stop')),
+    calls: [['look', '{}']],
+  },
+}
+
+export const OBJECTS: Readonly<Record<string, FieldReply>> = Object.fromEntries(
+  Object.entries(PLAIN).map(([name, row]) => [`in JSON, ${name}`, { ...row, package: READS_ITSELF }]),
+)
