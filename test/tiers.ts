@@ -65,6 +65,11 @@ export function trials(count: number, variable = 'RUNS'): number {
   return Number(process.env[variable] ?? (CHECK ? count : Math.ceil(count / 4)))
 }
 
+/** How often a race is run: once where the file runs again on another database, and what `ROUNDS` says where it is set. */
+export function roundsOf(count: number): number {
+  return Number(process.env.ROUNDS ?? (process.env.KINORA_TESTS === 'again' ? 1 : count))
+}
+
 /** The reason of the first rule that names this file. */
 export function reasonIn(rules: readonly Rule[], path: string): string | undefined {
   return rules.find(({ files }) => files.test(path))?.why

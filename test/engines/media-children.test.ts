@@ -16,6 +16,9 @@ import { childrenOf } from '../support/processes.ts'
 /** What a process allows at most where nothing is configured, whatever the machine. */
 const CHILDREN_MAX = 3
 
+/** Of the renders, which last as long as the other work. */
+const SIZE = { width: 512, height: 512 }
+
 let dir: string
 before(async () => {
   dir = await mkdtemp(join(tmpdir(), 'kinora-children-'))
@@ -30,8 +33,8 @@ test('renders, sampling, repair, pictures and documents share one limit of child
   const engine = storyboardVideo({ work_dir: join(dir, 'work'), runner: { kind: 'wasm' } })
   const { signal } = new AbortController()
   const tickets = [
-    await engine.start(requestOf({ job_id: 'one', seconds: 15 }), signal),
-    await engine.start(requestOf({ job_id: 'two', seconds: 15 }), signal),
+    await engine.start(requestOf({ job_id: 'one', seconds: 15, ...SIZE }), signal),
+    await engine.start(requestOf({ job_id: 'two', seconds: 15, ...SIZE }), signal),
   ]
   await writeFile(picture, (await sampleFrames(clip, { work_dir: dir }))[0]!)
   let most = 0

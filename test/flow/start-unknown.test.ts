@@ -225,7 +225,7 @@ async function equalPrompts(
 }
 
 /** The figures of docs/engines.md are of 192. */
-const RENDERS = Number(process.env.RENDERS ?? 40)
+const RENDERS = Number(process.env.RENDERS ?? 20)
 
 test(`${RENDERS} equal prompts in flight, a third of their starts unanswered: as many renders begin, and no two jobs share one`, async () => {
   listed.engines.conduct({ polls: 3 })

@@ -5,6 +5,7 @@ import { runJob } from '../../server/videos/pipeline/step.ts'
 import { findRunningJobOfAnyOrg } from '../../server/videos/pipeline/store.ts'
 import type { Person } from '../support/http/people.ts'
 import type { HttpResponse } from '../support/http/send.ts'
+import { roundsOf } from '../tiers.ts'
 import {
   books,
   COST,
@@ -20,7 +21,7 @@ import {
 
 const SLOTS = 7
 /** Rounds of every kind; a long run asks for more. */
-const ROUNDS = Number(process.env.ROUNDS ?? 4)
+const ROUNDS = roundsOf(4)
 
 let app: ScriptedApp
 before(async () => {

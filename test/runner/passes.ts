@@ -54,7 +54,7 @@ export function passesOf(files: readonly string[], { check, env }: { check: bool
 
 /** Nothing is left to fill the other processes while the last file of the last pass runs. */
 function longestFirst(files: readonly string[]): readonly string[] {
-  const isLong = (file: string) => /^test\/(laws|cli|platform\/queue)\//.test(file)
+  const isLong = (file: string) => /^test\/(laws|cli|platform\/(queue|database-lock))/.test(file)
   return [...files.filter(isLong), ...files.filter((file) => !isLong(file))]
 }
 
