@@ -60,7 +60,7 @@ export function firstUnlessCheck<T>(list: readonly T[]): readonly T[] {
   return CHECK ? list : list.slice(0, 1)
 }
 
-/** How often a random test tries: `count` in `npm run check`, a quarter of it in `npm test`, and what `variable` says where it is set. */
+/** How often a random test tries: `count` in `npm run check`, a quarter of it in `npm test` and on other databases, and what `variable` says where it is set. */
 export function trials(count: number, variable = 'RUNS'): number {
   return Number(process.env[variable] ?? (CHECK ? count : Math.ceil(count / 4)))
 }

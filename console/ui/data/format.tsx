@@ -9,7 +9,7 @@ export function useFormat() {
 
 const made = new Map<string, unknown>()
 
-/** What was made under this key before: an object of `Intl` costs more to make than a hundred uses, and a gallery has hundreds of amounts. */
+/** Makes each value once per key. Objects of `Intl` are slow to make, and a gallery shows hundreds of amounts. */
 function once<T>(key: string, make: () => T): T {
   if (!made.has(key)) made.set(key, make())
   return made.get(key) as T

@@ -51,8 +51,8 @@ function endingOf(word: string): Ending {
 
 const LENGTH =
   /length|max\w*tokens?$|^maxtokens?|token\w*limit|errorlimit|^(output|response)?limit|contextwindow|truncat/
-const FILTER = /filter|safety|unsafe|harm|moderat|recitation|blocklist|blocked|prohibited|spii|guardrail|refus|toxic/
+const FILTER = /filter|safety|unsafe|harmful|moderat|recitation|blocklist|blocked|prohibited|spii|guardrail|refus|toxic/
 const CALLS = /^(tool|function)(call|use)s?$/
-const FAILURE = /abort|cancel|error|fail|kill|malformed|missing|unexpected|interrupt/
+const FAILURE = /abort|cancel|error|fail|killed|malformed|missing|unexpected|interrupt/
 /** Gemini's `TOO_MANY_TOOL_CALLS`: the model goes round in circles, on every server. */
 const TOO_MANY_CALLS = /^toomany(tool|function)/

@@ -3,6 +3,7 @@ import type { FastifyRequest } from 'fastify'
 import type { Blobs } from '../../platform/blobs/blobs.ts'
 import { ApiError } from '../../platform/errors.ts'
 import { requireReadableForm } from '../../platform/http/body/boundary.ts'
+import { discardBody } from '../../platform/http/connections.ts'
 import { parseJson } from '../../platform/json/parse.ts'
 import { isRecord } from '../../platform/json/record.ts'
 import { requireSafeJson } from '../../platform/schema/validate.ts'
@@ -39,8 +40,7 @@ export async function readMultipartBody(
     return { body, frame }
   } catch (error) {
     // The client reads our response only after it has sent everything, so we read the rest and discard it.
-    request.raw.unpipe()
-    request.raw.resume()
+    discardBody(request.raw)
     if (form.frame) await blobs.discard(form.frame.staged)
     throw error
   }

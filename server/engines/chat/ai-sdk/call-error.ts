@@ -51,7 +51,8 @@ function connectionError({ reason, code }: OutboundError): EngineError {
     return new EngineError('unreachable', 'The model server cannot be reached.')
   const needs_operator = reason === 'forbidden'
   return new EngineError('failed', 'The answer of the model server is incomplete or unreadable.', {
-    ...{ engine_code: code, needs_operator },
+    engine_code: code,
+    needs_operator,
   })
 }
 

@@ -14,8 +14,8 @@ import { readRequest } from './read-request.ts'
 
 /**
  * `context_tokens`: of one conversation, input and output together. `max_parallel`: answers at once, each with a context of its own.
- * `max_waiting`: requests that may wait for one of them, and counts of tokens that may wait for each other. `threads`: one fewer than there are processors, since llama.cpp's threads wait for
- * each other at every layer: one that has to share its processor holds up all.
+ * `max_waiting`: requests that may wait for one of them, and counts of tokens that may wait for each other. `threads`: one fewer than there
+ * are processors, since llama.cpp's threads wait for each other at every layer: one that has to share its processor holds up all.
  */
 export const LlamaOptions = Type.Object(
   {

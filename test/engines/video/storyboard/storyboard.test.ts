@@ -40,7 +40,7 @@ function facts(width: number, height: number) {
   return { size: [width, height], codecs: ['avc', 'aac'], frames: 96, rate: 24, audio_seconds: 4, index_first: true }
 }
 
-/** A quarter of the pixels for a quarter of the processor time, where the size is not what is tested. */
+/** Small, where the size is not what is tested: encoding is what these tests cost. */
 function smallRequest(fields: Parameters<typeof requestOf>[0], width: number, height: number) {
   return requestOf({ ...fields, width, height })
 }
