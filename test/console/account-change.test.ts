@@ -32,15 +32,22 @@ async function switchTo({ cookie }: TestPerson, organization_id: string): Promis
   assert.equal(answer.status, 200)
 }
 
-/** Holds the answers to POST requests of a path back until `release`; `count` were asked for so far. */
-async function holdAnswers(page: Page, path: string) {
-  const { promise, resolve } = Promise.withResolvers<void>()
-  const held = { count: 0, release: resolve }
+/**
+ * Holds the answers to POST requests of a path back until `release`; `count` were asked for so far. `complete` resolves once
+ * `expected` of them came from the service, which then has done what they asked for in the organization of that moment.
+ */
+async function holdAnswers(page: Page, path: string, expected: number) {
+  const released = Promise.withResolvers<void>()
+  const complete = Promise.withResolvers<void>()
+  const held = { count: 0, complete: complete.promise, release: released.resolve }
+  let answered = 0
   await page.route(`**${path}`, async (route) => {
     if (route.request().method() !== 'POST') return route.continue()
     held.count += 1
     const response = await route.fetch()
-    await promise
+    answered += 1
+    if (answered === expected) complete.resolve()
+    await released.promise
     await route.fulfill({ response }).catch(() => {})
   })
   return held
@@ -55,10 +62,11 @@ const FOUR = ['a', 'b', 'c', 'd'].map((name) => ({
 test('uploads that wait are neither shown nor sent in the organization that the person switches to', async () => {
   const person = await newMemberOfTwo()
   const { page, close } = await openConsole(browser, { app, as: person, path: '/files' })
-  const answers = await holdAnswers(page, '/v1/files')
+  const answers = await holdAnswers(page, '/v1/files', 3)
   await page.locator('input[type=file]').setInputFiles(FOUR)
   const uploads = page.getByRole('list', { name: 'Uploads' })
   await uploads.getByText('Waiting').waitFor()
+  await answers.complete
   await switchTo(person, person.other_id)
   await page.getByRole('button', { name: /^Organization Second House/ }).waitFor()
   await uploads.waitFor({ state: 'detached' })
@@ -73,9 +81,10 @@ test('uploads are not shown to the next person who signs in after the session ha
   const next = await newCustomer(app)
   const { page, close, allow } = await openConsole(browser, { app, as: person, path: '/files' })
   allow(/status of 401|ERR_ABORTED|ERR_FAILED/)
-  await holdAnswers(page, '/v1/files')
+  const answers = await holdAnswers(page, '/v1/files', 3)
   await page.locator('input[type=file]').setInputFiles(FOUR)
   await page.getByText('Waiting').waitFor()
+  await answers.complete
   await send(app, 'POST', '/console/auth/sign-out', { cookie: person.cookie })
   await page.waitForURL('**/sign-in?return=*')
   await page.getByLabel('Email').fill(next.email)
@@ -89,10 +98,11 @@ test('uploads are not shown to the next person who signs in after the session ha
 test('a job that was answered after the person switched the organization is not shown in the other one', async () => {
   const person = await newMemberOfTwo()
   const { page, close } = await openConsole(browser, { app, as: person, path: '/videos' })
-  const answers = await holdAnswers(page, '/v1/videos')
+  const answers = await holdAnswers(page, '/v1/videos', 1)
   await page.getByLabel('Prompt', { exact: true }).fill('A paper boat on a calm lake')
   await page.getByRole('button', { name: /^Generate/ }).click()
   await page.getByText('Sending').first().waitFor()
+  await answers.complete
   await switchTo(person, person.other_id)
   await page.getByRole('button', { name: /^Organization Second House/ }).waitFor()
   await page.getByRole('heading', { name: 'Describe your first video' }).waitFor()
