@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { connect } from 'node:net'
-import { after, before, test } from 'node:test'
+import { after, before, suite, test } from 'node:test'
 import { endpoint } from '../../server/identity/caller/endpoint.ts'
 import { newCustomer, startApp, type TestApp, type TestPerson, videoBody } from '../support/http/app.ts'
 import { rawConnection } from '../support/http/raw-http.ts'
@@ -177,13 +177,55 @@ const SMUGGLING: Record<string, () => string> = {
   'a space in the target': () => `POST /v1/videos x HTTP/1.1\r\nhost: kinora\r\ncontent-length: 0\r\n\r\n${HIDDEN}`,
 }
 
-for (const [name, bytes] of Object.entries(SMUGGLING)) {
-  test(`no second request can hide behind ${name}`, async () => {
-    const seen = statuses(await exchange(bytes()))
-    assert.ok(seen.length > 0)
-    for (const status of seen) assert.ok(status >= 400 && status < 500, `answered ${seen}`)
+// The last two wait for ten seconds each, until the service closes the connection.
+suite('bytes that are no whole request', { concurrency: true }, () => {
+  for (const [name, bytes] of Object.entries(SMUGGLING)) {
+    test(`no second request can hide behind ${name}`, async () => {
+      const seen = statuses(await exchange(bytes()))
+      assert.ok(seen.length > 0)
+      for (const status of seen) assert.ok(status >= 400 && status < 500, `answered ${seen}`)
+    })
+  }
+
+  test('a body that drips past its time is cut off on every route: of forms, without a body, unknown, unless it takes uploads', async () => {
+    const echo = (path: string, accepts: Array<'json' | 'multipart'>) =>
+      endpoint({
+        method: 'POST',
+        path,
+        auth: 'none',
+        summary: 'Echo',
+        accepts,
+        handle: async (_ctx, { request }) => request.body ?? {},
+      })
+    const endpoints = [echo('/json', ['json']), echo('/both', ['json', 'multipart']), echo('/none', [])]
+    const own = await startApp({ endpoints })
+    own.app.http.bodySeconds = 0.05
+    const { url } = own
+    try {
+      for (const path of ['/json', '/both']) {
+        const slow = await rawConnection(url)
+        await slow.write(
+          `POST ${path} HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 10\r\n\r\n{`,
+        )
+        await assert.rejects(slow.answer(), /connection ended/)
+        slow.close()
+      }
+      for (const [path, status] of [
+        ['/none', 200],
+        ['/unknown', 404],
+      ] as const) {
+        const slow = await rawConnection(url)
+        await slow.write(`POST ${path} HTTP/1.1\r\nhost: x\r\ncontent-length: 10\r\n\r\n{`)
+        assert.equal((await slow.answer()).status, status)
+        await assert.rejects(slow.answer(), /connection ended/)
+        slow.close()
+      }
+      assert.deepEqual((await send(own, 'POST', '/json', {}, { a: 1 })).body, { a: 1 })
+    } finally {
+      await own.close()
+    }
   })
-}
+})
 
 test('valid pipelined requests are answered in order, each with its own request id', async () => {
   const connection = await rawConnection(app.url)
@@ -244,45 +286,6 @@ test('headers of the SDKs change nothing, and Accept never causes an error', asy
     'x-stainless-lang': 'js',
   }
   assert.equal((await send(app, 'GET', '/v1/videos', { key: person.key, headers })).status, 200)
-})
-
-test('a body that drips past its time is cut off on every route: of forms, without a body, unknown, unless it takes uploads', async () => {
-  const echo = (path: string, accepts: Array<'json' | 'multipart'>) =>
-    endpoint({
-      method: 'POST',
-      path,
-      auth: 'none',
-      summary: 'Echo',
-      accepts,
-      handle: async (_ctx, { request }) => request.body ?? {},
-    })
-  const endpoints = [echo('/json', ['json']), echo('/both', ['json', 'multipart']), echo('/none', [])]
-  const own = await startApp({ endpoints })
-  own.app.http.bodySeconds = 0.05
-  const { url } = own
-  try {
-    for (const path of ['/json', '/both']) {
-      const slow = await rawConnection(url)
-      await slow.write(
-        `POST ${path} HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 10\r\n\r\n{`,
-      )
-      await assert.rejects(slow.answer(), /connection ended/)
-      slow.close()
-    }
-    for (const [path, status] of [
-      ['/none', 200],
-      ['/unknown', 404],
-    ] as const) {
-      const slow = await rawConnection(url)
-      await slow.write(`POST ${path} HTTP/1.1\r\nhost: x\r\ncontent-length: 10\r\n\r\n{`)
-      assert.equal((await slow.answer()).status, status)
-      await assert.rejects(slow.answer(), /connection ended/)
-      slow.close()
-    }
-    assert.deepEqual((await send(own, 'POST', '/json', {}, { a: 1 })).body, { a: 1 })
-  } finally {
-    await own.close()
-  }
 })
 
 test('only accepted requests created a job, and the service is healthy', async () => {
