@@ -20,7 +20,7 @@ export const DONE = 'data: [DONE]\n\n'
  */
 export function chunkWriter(head: AnswerHead, options: { include_usage: boolean }): ChunkWriter {
   const { id, created, model } = head
-  const opening = JSON.stringify({ id, object: 'chat.completion.chunk', created, model, system_fingerprint: null })
+  const opening = JSON.stringify({ id, object: 'chat.completion.chunk', created, model })
   const before = `data: ${opening.slice(0, -1)},"choices":[{"index":`
   const usage = options.include_usage ? ',"usage":null' : ''
   const after = `,"finish_reason":null}]${usage}}\n\n`

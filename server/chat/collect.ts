@@ -35,7 +35,6 @@ export async function collectAnswer(turn: Turn, head: AnswerHead): Promise<ChatC
     choices: choices.map(choiceView),
     usage: usageView(usage),
     service_tier: 'default',
-    system_fingerprint: null,
   }
 }
 

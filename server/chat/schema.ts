@@ -250,7 +250,6 @@ export const ChatCompletion = Type.Object({
   ),
   usage: Usage,
   service_tier: Type.Literal('default'),
-  system_fingerprint: Type.Union([Type.String(), Type.Null()]),
 })
 export type ChatCompletion = Static<typeof ChatCompletion>
 
@@ -279,7 +278,6 @@ const Chunk = Type.Object({
   object: Type.Literal('chat.completion.chunk'),
   created: Type.Integer(),
   model: Type.String(),
-  system_fingerprint: Type.Union([Type.String(), Type.Null()]),
   choices: Type.Array(
     Type.Object({
       index: Type.Integer(),

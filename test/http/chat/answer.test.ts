@@ -66,7 +66,6 @@ test('200: a text answer has exactly the shape of the contract', async () => {
       completion_tokens_details: { reasoning_tokens: 0, audio_tokens: 0 },
     },
     service_tier: 'default',
-    system_fingerprint: null,
   })
 })
 

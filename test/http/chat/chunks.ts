@@ -20,7 +20,7 @@ export function readChunks(
   const chunks = events.slice(0, -1)
   const usage = options.include_usage ? chunks.pop() : null
   const { id, created, model } = chunks[0]
-  const head = { id, object: 'chat.completion.chunk', created, model, system_fingerprint: null }
+  const head = { id, object: 'chat.completion.chunk', created, model }
   if (usage) assert.deepEqual({ ...usage, usage: null }, { ...head, choices: [], usage: null })
   const choices: Folded[] = []
   const finished = new Set<number>()
