@@ -2,12 +2,13 @@ import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import type { Static } from 'typebox'
 import type { CreatedApiKey } from '../../server/identity/schema.ts'
+import { failureOf } from '../api/failure.ts'
 import { useSite } from '../api/queries.ts'
 import { request } from '../api/request.ts'
 import { useSession } from '../api/session.ts'
 import { useText } from '../text/use-text.ts'
 import { CodeBlock, CopyButton } from '../ui/data/code.tsx'
-import { FormError } from '../ui/failure-note.tsx'
+import { FormError, Note } from '../ui/failure-note.tsx'
 import { useFieldError } from '../ui/failure-text.ts'
 import { Field } from '../ui/form/field.tsx'
 import { Input } from '../ui/form/input.tsx'
@@ -41,6 +42,7 @@ function NameKey({ onCreated, onClose }: { onCreated: (created: Created) => void
     },
   })
   const errorOf = useFieldError(create.error)
+  const isFull = create.error !== null && failureOf(create.error).code === 'conflict'
   return (
     <FormDialog
       title={t('create_title')}
@@ -55,7 +57,7 @@ function NameKey({ onCreated, onClose }: { onCreated: (created: Created) => void
         <Field label={t('name')} hint={t('name_hint')} error={errorOf('name')}>
           <Input autoFocus maxLength={100} value={name} onChange={(event) => setName(event.target.value)} />
         </Field>
-        <FormError error={create.error} fields={['name']} />
+        {isFull ? <Note tone="danger">{t('too_many')}</Note> : <FormError error={create.error} fields={['name']} />}
       </div>
     </FormDialog>
   )

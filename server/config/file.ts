@@ -19,7 +19,7 @@ const Plan = Type.Object(
     max_concurrent_renders: Type.Optional(Type.Integer({ minimum: 0, maximum: 100_000, description: 'Default 2.' })),
     requests_per_minute: Type.Optional(
       Type.Union([Type.Integer({ minimum: 1 }), Type.Null()], {
-        description: 'Per API key. null turns the limit off.',
+        description: 'Per person in an organization. null turns the limit off.',
       }),
     ),
     video_models: Type.Optional(Type.Array(Type.String(), { description: 'Ids, or "*" for all. Default all.' })),

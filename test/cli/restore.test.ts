@@ -26,7 +26,7 @@ async function contentOf(url: string): Promise<Record<string, string>> {
     'workers',
     'sweeps',
     'activity_entries',
-    'rate_limits',
+    'request_rates',
     'audit_state',
   ]
   const { rows } = await client.query("select tablename as name from pg_tables where schemaname = 'public' order by 1")

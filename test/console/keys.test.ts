@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import type { Browser } from 'playwright-core'
 import { newCustomer, startApp, type TestApp, type TestPerson } from '../support/http/app.ts'
+import { send } from '../support/http/send.ts'
 import { findBarriers, openBrowser, openConsole } from './browser/browser.ts'
 
 let app: TestApp
@@ -41,6 +42,19 @@ test('an invalid name is reported at its field, and markup in a name is shown as
   await page.getByRole('button', { name: 'Copy key' }).click()
   await page.getByRole('button', { name: 'Done' }).click()
   await page.getByRole('cell', { name }).waitFor()
+  await close()
+})
+
+test('the dialog of somebody who has as many keys as one can have says so, and what to do', async () => {
+  const other = await newCustomer(app)
+  const make = () => send(app, 'POST', '/console/api_keys', { cookie: other.cookie }, { name: 'x' })
+  await Promise.all(Array.from({ length: 49 }, make))
+  const { page, close, allow } = await openConsole(browser, { app, as: other, path: '/keys' })
+  allow(/status of 409/)
+  await page.getByRole('button', { name: 'New key' }).first().click()
+  await page.getByLabel('Name').fill('One more')
+  await page.getByRole('button', { name: 'Create key' }).click()
+  await page.getByRole('alert').getByText('Revoke one you no longer use first.').waitFor()
   await close()
 })
 

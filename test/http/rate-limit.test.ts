@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import type { TestPerson } from '../support/http/app.ts'
+import { newColleague } from '../support/http/app.ts'
 import { ask, customer, eventsOf, type MeteredChatApp, startMeteredChatApp } from '../support/http/metered-chat-app.ts'
+import { sameInAnother } from '../support/http/people.ts'
 import { type HttpResponse, send } from '../support/http/send.ts'
 
 let service: MeteredChatApp
@@ -19,11 +20,11 @@ const NAMES = ['limit', 'remaining', 'reset'].map((name) => `x-ratelimit-${name}
 const limits = ({ headers }: { headers: Headers }) => NAMES.map((name) => headers.get(name))
 const list = (person: { key: string }, app: { url: string } = service.app): Promise<HttpResponse> =>
   send(app, 'GET', '/v1/models', { key: person.key })
-const spend = async (person: TestPerson, count: number) => {
+const spend = async (person: { key: string }, count: number) => {
   for (let i = 0; i < count; i++) assert.equal((await list(person)).status, 200)
 }
 
-test('every answer to a key carries its limit, the remaining requests and the reset time: errors and streams as well', async () => {
+test('every answer carries the limit, the remaining requests and the reset time: errors and streams as well', async () => {
   const person = await customer(service)
   const { key } = person
   const calls: Array<() => Promise<{ status: number; headers: Headers }>> = [
@@ -96,12 +97,31 @@ test('200 calls at once to two processes: exactly the allowance passes, and what
   )
 })
 
-test('each key has its own allowance, and the console is not limited by any', async () => {
-  const [one, other] = [await customer(service), await customer(service)]
+test('all keys and sessions of a person in an organization share one allowance', async () => {
+  const person = await customer(service)
+  const { cookie } = person
+  const made = await send(service.app, 'POST', '/console/api_keys', { cookie }, { name: 'second' })
+  await spend(person, 22)
+  assert.deepEqual(limits(await list(made.body)), ['24', '1', '58s'])
+  assert.deepEqual(limits(await send(service.app, 'GET', '/v1/models', { cookie })), ['24', '0', '1m0s'])
+  for (const caller of [{ key: person.key }, { key: made.body.key }, { cookie }]) {
+    const refused = await send(service.app, 'GET', '/v1/models', caller)
+    assert.deepEqual([refused.status, refused.body.error.code], [429, 'rate_limit_exceeded'])
+  }
+})
+
+test('somebody else, and the same person in another organization, have an allowance of their own', async () => {
+  const one = await customer(service)
   await spend(one, 24)
-  assert.equal((await list(one)).status, 429)
-  assert.equal((await list(other)).status, 200)
-  const answer = await send(service.app, 'GET', '/console/balance', { cookie: one.cookie })
+  for (const other of [await newColleague(service.app, one.org_id), await sameInAnother(service.app, one)])
+    assert.deepEqual(limits(await list(other)), ['24', '23', '3s'])
+})
+
+test('the pages of the console that manage keys are not limited: a spent allowance keeps nobody from revoking one', async () => {
+  const { key, key_id, cookie } = await customer(service)
+  await spend({ key }, 24)
+  assert.equal((await list({ key })).status, 429)
+  const answer = await send(service.app, 'DELETE', `/console/api_keys/${key_id}`, { cookie })
   assert.deepEqual([answer.status, ...limits(answer)], [200, null, null, null])
 })
 

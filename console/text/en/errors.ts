@@ -45,7 +45,7 @@ export default {
     image_too_large: 'The image has more than 50 megapixels. Resize it first.',
     previous_response_not_found: 'The response to continue from no longer exists.',
     range_not_satisfiable: 'This part of the file does not exist. Reload the page.',
-    rate_limit_exceeded: 'Too many attempts. Wait a moment and try again.',
+    rate_limit_exceeded: 'Too many requests or attempts. Wait a moment and try again.',
     request_timeout: 'The request took too long to arrive. Check your connection and try again.',
     request_too_large: 'The request is too large.',
     server_error: 'Something went wrong on our side. Include the ID below when you report it.',

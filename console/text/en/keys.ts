@@ -33,6 +33,7 @@ export default {
   revoke_title: 'Revoke “{{name}}”?',
   revoked: '“{{name}}” revoked',
   title: 'API keys',
+  too_many: 'You have as many keys in this organization as one person can have. Revoke one you no longer use first.',
   try_it: 'Try it',
   you: 'You',
 }

@@ -46,7 +46,7 @@ export default {
     image_too_large: '画像が 5,000 万画素を超えています。縮小してください。',
     previous_response_not_found: '続きの元になるレスポンスがすでに存在しません。',
     range_not_satisfiable: 'ファイルのこの部分は存在しません。ページを再読み込みしてください。',
-    rate_limit_exceeded: '試行回数が多すぎます。少し待ってから、もう一度お試しください。',
+    rate_limit_exceeded: 'リクエストまたは試行の回数が多すぎます。少し待ってから、もう一度お試しください。',
     request_timeout: 'リクエストの送信に時間がかかりすぎました。接続を確認して、もう一度お試しください。',
     request_too_large: 'リクエストが大きすぎます。',
     server_error: 'サービス側で問題が発生しました。お問い合わせの際は、下の ID をお知らせください。',

@@ -33,6 +33,7 @@ export default {
   revoke_title: '「{{name}}」を無効にしますか？',
   revoked: '「{{name}}」を無効にしました',
   title: 'API キー',
+  too_many: 'この組織で 1 人が作成できるキーの上限に達しています。使っていないキーを無効にしてから作成してください。',
   try_it: '試してみる',
   you: 'あなた',
 }

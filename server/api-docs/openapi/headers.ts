@@ -60,7 +60,7 @@ const HEADERS: Readonly<Record<Name, { description: string; schema: Json }>> = {
     schema: text,
   },
   'x-ratelimit-limit-requests': {
-    description: 'Requests a minute of this API key, when its plan has a limit.',
+    description: 'Requests a minute of this person in the organization, when its plan has a limit.',
     schema: { type: 'integer' },
   },
   'x-ratelimit-remaining-requests': { description: 'Requests left at once.', schema: { type: 'integer' } },

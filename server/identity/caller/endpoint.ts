@@ -135,13 +135,17 @@ type Admit = (
   reply: FastifyReply,
 ) => Principal | null | Promise<Principal | null>
 
-/** Finds the caller, then counts the request against the plan's limit, whose state every later answer carries. */
+/**
+ * Finds the caller, then counts the request against the plan's limit, whose state every later answer carries. What only the console calls is
+ * not counted: a program that spends the allowance must not keep its owner from revoking its key.
+ */
 function admission(who: Authenticator): Admit {
   const find: Admit = async (ctx, spec, request, reply) => {
     const principal = await authenticate(spec, request, who)
     // Shared caches leave what `Authorization` asked for alone, but not what a cookie did. A handler may allow more.
     if (principal?.via === 'session') reply.header('cache-control', 'private, no-store')
-    if (principal !== null && hasLimits(ctx.config)) reply.headers((await countRequest(ctx, principal)) ?? {})
+    if (principal !== null && spec.auth !== 'session' && hasLimits(ctx.config))
+      reply.headers((await countRequest(ctx, principal)) ?? {})
     return principal
   }
   return (ctx, spec, request, reply) => {

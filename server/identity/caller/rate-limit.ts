@@ -7,15 +7,18 @@ import type { Principal } from './principal.ts'
 
 declare module '../../platform/db/db.ts' {
   interface Database {
-    rate_limits: { key_id: string; full_at: bigint }
+    request_rates: { org_id: string; user_id: string; full_at: bigint }
   }
 }
+
+type Person = Pick<Principal, 'org_id' | 'user_id'>
 
 const MINUTE_MICROSECONDS = 60_000_000
 
 /**
- * Counts one request of an API key against its plan, when the plan has a limit, exactly across all processes: an allowance of a minute's
- * requests that refills evenly (the generic cell rate algorithm). Returns the headers every answer carries then, null without a limit.
+ * Counts one request of a person against the plan of the organization, when it has a limit: all of the person's API keys and sessions in
+ * that organization together, exactly across all processes. An allowance of a minute's requests refills evenly (the generic cell rate
+ * algorithm). Returns the headers every response carries then, null without a limit.
  * Throws ApiError `rate_limit_exceeded`, with the same headers.
  */
 export async function countRequest(
@@ -23,19 +26,19 @@ export async function countRequest(
   principal: Principal,
 ): Promise<Record<string, string> | null> {
   const limit = ctx.config.plans.get(principal.plan)?.requests_per_minute ?? null
-  if (limit === null || principal.key_id === null) return null
+  if (limit === null) return null
   const now = sql`(extract(epoch from ${timeOfStatement(ctx.clock)}) * 1000000)::bigint`
   const cost = Math.floor(MINUTE_MICROSECONDS / limit)
   const allowance = cost * limit
-  const spent = await spend(ctx.db, { key_id: principal.key_id, now, cost, allowance })
+  const spent = await spend(ctx.db, principal, { now, cost, allowance })
   if (spent !== null) return headersOf({ limit, cost, ahead: spent })
 
-  const ahead = await readAhead(ctx.db, principal.key_id, now)
+  const ahead = await readAhead(ctx.db, principal, now)
   const seconds = Math.max(0.1, (ahead + cost - allowance) / 1_000_000)
   const wait = (Math.ceil(seconds * 10) / 10).toFixed(1)
   throw new ApiError(
     'rate_limit_exceeded',
-    `Rate limit reached: ${limit} requests per minute for this key. Please try again in ${wait}s.`,
+    `Rate limit reached: ${limit} requests per minute for all your keys and sessions in this organization. Please try again in ${wait}s.`,
     {
       retry_after_seconds: seconds,
       headers: headersOf({ limit, cost, ahead }),
@@ -46,21 +49,22 @@ export async function countRequest(
 /** Microseconds until the allowance is full again; null when it does not cover one more request. */
 async function spend(
   db: Db,
-  request: { key_id: string; now: RawBuilder<unknown>; cost: number; allowance: number },
+  { org_id, user_id }: Person,
+  { now, cost, allowance }: { now: RawBuilder<unknown>; cost: number; allowance: number },
 ): Promise<number | null> {
-  const { key_id, now, cost, allowance } = request
   const result = await sql<{ ahead: bigint }>`
-    insert into rate_limits (key_id, full_at) values (${key_id}, ${now} + ${cost})
-    on conflict (key_id) do update set full_at = greatest(rate_limits.full_at, ${now}) + ${cost}
-      where greatest(rate_limits.full_at, ${now}) - ${now} + ${cost} <= ${allowance}
+    insert into request_rates (org_id, user_id, full_at) values (${org_id}, ${user_id}, ${now} + ${cost})
+    on conflict (org_id, user_id) do update set full_at = greatest(request_rates.full_at, ${now}) + ${cost}
+      where greatest(request_rates.full_at, ${now}) - ${now} + ${cost} <= ${allowance}
     returning full_at - ${now} as ahead`.execute(db)
   const row = result.rows[0]
   return row ? Number(row.ahead) : null
 }
 
-async function readAhead(db: Db, key_id: string, now: RawBuilder<unknown>): Promise<number> {
+async function readAhead(db: Db, { org_id, user_id }: Person, now: RawBuilder<unknown>): Promise<number> {
   const result = await sql<{ ahead: bigint }>`
-    select greatest(full_at - ${now}, 0) as ahead from rate_limits where key_id = ${key_id}`.execute(db)
+    select greatest(full_at - ${now}, 0) as ahead from request_rates
+    where org_id = ${org_id} and user_id = ${user_id}`.execute(db)
   return Number(result.rows[0]?.ahead ?? 0)
 }
 

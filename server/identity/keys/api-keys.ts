@@ -1,13 +1,17 @@
 import type { Kysely } from 'kysely'
 import type { Database, Db } from '../../platform/db/db.ts'
-import { notFound } from '../../platform/errors.ts'
+import { ApiError, notFound } from '../../platform/errors.ts'
 import { newId } from '../../platform/ids.ts'
 import type { Actor } from '../activity/action.ts'
 import { actorOf, recordActivity } from '../activity/activity.ts'
 import type { Principal } from '../caller/principal.ts'
 import { lockedRole } from '../members/members.ts'
+import { lockOrganization } from '../people/store.ts'
 import { hashKey, hintOf, mintKey } from './format.ts'
-import { type ApiKeyRow, insertKey, revokeKey } from './store.ts'
+import { type ApiKeyRow, countKeys, insertKey, revokeKey } from './store.ts'
+
+/** Keys of one person in one organization. */
+const KEYS_MAX = 50
 
 /** What is known of a key after it was made. */
 export type KeyFacts = Omit<ApiKeyRow, 'key_hash'>
@@ -23,13 +27,17 @@ export async function createKey(db: Db, owner: NewKey): Promise<KeyFacts & { key
   return { ...row, last_used_at: null, revoked_at: null, key }
 }
 
-/** As `createKey`, and records who made it. */
+/** As `createKey`, and records who made it. Throws ApiError `conflict` for a person who has as many keys as one may have. */
 export async function createKeyBy(
   db: Kysely<Database>,
   actor: Actor,
   owner: NewKey,
 ): Promise<KeyFacts & { key: string }> {
   return db.transaction().execute(async (tx) => {
+    await lockOrganization(tx, owner.org_id)
+    if ((await countKeys(tx, owner)) >= KEYS_MAX) {
+      throw new ApiError('conflict', `A person can have ${KEYS_MAX} API keys in an organization. Revoke one first.`)
+    }
     const made = await createKey(tx, owner)
     const { id: target, org_id, user_id, name, hint } = made
     const details = { name, hint, user_id }

@@ -31,6 +31,7 @@ export function keyEndpoints({ callers }: Identity): Endpoint[] {
     description: 'The key is shown in this answer and never again.',
     body: CreateKey,
     response: CreatedApiKey,
+    errors: ['conflict'],
     example: { name: 'laptop' },
     async handle(ctx, { principal, body, reply }) {
       const { org_id, user_id } = principal

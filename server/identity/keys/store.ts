@@ -30,6 +30,18 @@ export async function insertKey(db: Db, row: Omit<ApiKeyRow, 'last_used_at' | 'r
     .execute()
 }
 
+/** How many good keys a person has in an organization. */
+export async function countKeys(db: Db, { org_id, user_id }: { org_id: string; user_id: string }): Promise<number> {
+  const { count } = await db
+    .selectFrom('api_keys')
+    .select((select) => select.fn.countAll<bigint>().as('count'))
+    .where('org_id', '=', org_id)
+    .where('user_id', '=', user_id)
+    .where('revoked_at', 'is', null)
+    .executeTakeFirstOrThrow()
+  return Number(count)
+}
+
 /** Good keys of one person (`user_id`) or of everybody (null), one more than `position.limit`. */
 export async function listKeys(
   db: Db,

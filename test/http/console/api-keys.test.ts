@@ -144,6 +144,21 @@ test('404, not 500, for an id that no database could hold', async () => {
   assert.equal((await send(app, 'DELETE', '/console/api_keys/%00')).status, 401)
 })
 
+test('409 beyond 50 keys of one person in an organization, also when many are made at once', async () => {
+  const person = await newPerson(app, outsider.org_id)
+  const browser = await browserOf(app, person)
+  const answers = await Promise.all(Array.from({ length: 60 }, () => make(browser, { name: 'x' })))
+  const refused = answers.filter(({ status }) => status !== 200)
+  assert.equal(refused.length, 11)
+  for (const { status, body } of refused) {
+    assert.deepEqual([status, body.error.code], [409, 'conflict'])
+    assert.match(body.error.message, /^A person can have 50 API keys .+ Revoke one first\.$/)
+  }
+  assert.equal((await make(browsers.outsider, { name: 'another person' })).status, 200)
+  await send(app, 'DELETE', `/console/api_keys/${person.key_id}`, browser)
+  assert.equal((await make(browser, { name: 'in its place' })).status, 200)
+})
+
 test('last_used_at is the time of the last call of a key, to the minute', async () => {
   const { id, key } = (await make(browsers.member, { name: 'x' })).body
   const seen = async () => {
