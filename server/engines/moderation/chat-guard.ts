@@ -10,7 +10,7 @@ import {
 } from '../openai-client.ts'
 import { unreadableReply } from '../reply-error.ts'
 import type { ModerationEngine, ModerationInput, ModerationResult } from './contract.ts'
-import { DEFAULT_POLICY, GUARD_FORMATS, type Reading, readProbability } from './guard-formats.ts'
+import { breakMarkers, DEFAULT_POLICY, GUARD_FORMATS, type Reading, readProbability } from './guard-formats.ts'
 import { judgeEach } from './judge-each.ts'
 
 /**
@@ -46,8 +46,8 @@ export function chatGuard(options: ChatGuardOptions): ModerationEngine {
     image: ModerationInput['images'][number] | null,
     signal: AbortSignal,
   ): Promise<ModerationResult> {
-    const parts = image === null ? text : [{ type: 'text' as const, text }, imagePart(image)]
-    const messages: ChatMessage[] = [{ role: 'user', content: parts }]
+    const content = image === null ? text : [{ type: 'text' as const, text }, imagePart(image)]
+    const messages: ChatMessage[] = [{ role: 'user', content }]
     if (format.question !== null)
       messages.unshift({ role: 'system', content: `${options.policy ?? DEFAULT_POLICY}\n\n${format.question}` })
     const { block_above } = options
@@ -72,7 +72,9 @@ export function chatGuard(options: ChatGuardOptions): ModerationEngine {
     sees_images,
     media: options.media ?? 'block',
     moderate: (input, signal) =>
-      judgeEach(sees_images ? input : { ...input, images: [] }, (text, image) => judge(text, image, signal)),
+      judgeEach({ ...input, text: breakMarkers(input.text), ...(!sees_images && { images: [] }) }, (text, image) =>
+        judge(text, image, signal),
+      ),
     close: () => client.close(),
   }
 }

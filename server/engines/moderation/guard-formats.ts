@@ -47,6 +47,26 @@ export const GUARD_FORMATS: Record<'llama-guard' | 'qwen3guard' | 'gpt-oss-safeg
   },
 }
 
+/**
+ * Breaks the markers of chat templates in a text by a space: servers put it into a template, whose tokenizer would read a marker of the
+ * client's as the end of the message, or as an answer. The words stay for the guard. One pass: each place is decided by what follows it, and
+ * no marker begins with the space that is put in.
+ */
+export function breakMarkers(text: string): string {
+  return text.replace(MARKER, '$& ')
+}
+
+/** Words that templates put into angle brackets. */
+const TAGS = 'bos|eos|pad|unk|s|sys|(?:no[-_])?think|(?:start|end)_of_(?:turn|image)|tool_(?:call|response)|guardian'
+/**
+ * Where a marker is broken: behind `<` of `<|…` and of a tag, behind `|` of `…|>`, behind `[` of `[INST]`. DeepSeek's bars are U+FF5C; Llama
+ * Guard's template has `<BEGIN CONVERSATION>`. Source: the chat templates of the models above.
+ */
+const MARKER = new RegExp(
+  `<(?=[|\uff5c]|<?/?(?:${TAGS})>|/?(?:begin|end)\\s)|[|\uff5c](?=>)|\\[(?=/?(?:inst|system_prompt)\\])`,
+  'gi',
+)
+
 type Read = GuardFormat['read']
 
 /** Reads what follows `<think>…</think>`. Where it is not clear what is reasoning, which may quote any word, nothing allows. */
