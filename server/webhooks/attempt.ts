@@ -32,10 +32,12 @@ export type AttemptOptions = {
 /** How long a receiver may take to answer. */
 const ATTEMPT_MILLISECONDS = 15_000
 
-/** Throws OutboundError `forbidden` for an address to which nothing may be sent. A name is checked when it is connected to. */
-export function requireAllowedUrl({ config }: Pick<Context, 'config'>, url: string): void {
-  if (config.webhooks.allow_loopback && isLoopbackUrl(url)) return
-  parsePublicUrl(url, { https_only: true })
+/**
+ * The URL, normalized. Throws OutboundError `forbidden` for an address to which nothing may be sent. A name is checked when it is connected to.
+ */
+export function requireAllowedUrl({ config }: Pick<Context, 'config'>, url: string): string {
+  if (config.webhooks.allow_loopback && isLoopbackUrl(url)) return new URL(url).href
+  return parsePublicUrl(url, { https_only: true }).href
 }
 
 /**
@@ -61,7 +63,7 @@ export async function attempt(
     return answered(reply.status, reply.headers['retry-after'], now)
   } catch (error) {
     if (!(error instanceof OutboundError) || error.reason === 'aborted') throw error
-    return failed(FAULTS[error.reason])
+    return failed(NO_ADDRESS.test(error.code ?? '') ? 'address_not_allowed' : FAULTS[error.reason])
   }
 }
 
@@ -88,6 +90,12 @@ const FAULTS: Readonly<Record<Exclude<OutboundError['reason'], 'aborted'>, Attem
   unreadable: 'unreadable',
   refused: 'unreadable',
 }
+
+/**
+ * Codes of name servers. A name without an address is the same error as one with a private address: otherwise endpoints would find out the
+ * names of the operator's network.
+ */
+const NO_ADDRESS = /^(ENOTFOUND|ENODATA|ESERVFAIL|EREFUSED|EFORMERR|ENOTIMP|EBADNAME|EBADRESP|ETIMEOUT|EAI_[A-Z]+)$/
 
 function failed(error: AttemptError): Attempt {
   return { status_code: null, error, retry_after_seconds: null }

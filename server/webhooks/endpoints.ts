@@ -52,13 +52,13 @@ export async function createEndpoint(
   body: Static<typeof CreateEndpoint>,
 ): Promise<Endpoint & { secret: string }> {
   requireManager(principal)
-  checkUrl(ctx, body.url)
+  const url = readUrl(ctx, body.url)
   const now = ctx.clock.now()
   const { org_id } = principal
   const id = newId('webhook_endpoint', now)
   const secret = mintSecret()
   const endpoint: EndpointRow = {
-    ...{ id, org_id, name: body.name, url: body.url, created_at: now, updated_at: now },
+    ...{ id, org_id, name: body.name, url, created_at: now, updated_at: now },
     ...{ secret: sealSecret(ctx, id, secret), secret_hint: hintOf(secret) },
     ...{ previous_secret: null, previous_secret_until: null, disabled_reason: null, failing_since: null },
   }
@@ -93,14 +93,14 @@ export async function changeEndpoint(
   principal: Principal,
   { id, body }: { id: string; body: Static<typeof UpdateEndpoint> },
 ): Promise<Endpoint> {
-  if (body.url !== undefined) checkUrl(ctx, body.url)
+  const url = body.url === undefined ? undefined : readUrl(ctx, body.url)
   if (body.enabled) {
     await readEndpoint(ctx, principal, id)
     // What the sweep has not reached yet of a long backlog.
     await skipPending(ctx.db, id, SKIP_BEFORE_START)
   }
   const now = ctx.clock.now()
-  const { name, url, event_types, low_balance, enabled } = body
+  const { name, event_types, low_balance, enabled } = body
   await changing(ctx, principal, id, async (tx, endpoint) => {
     const turned = enabled === undefined || enabled === (endpoint.disabled_reason === null) ? null : enabled
     await updateEndpoint(tx, id, {
@@ -228,9 +228,11 @@ async function record(
   })
 }
 
-function checkUrl(ctx: Pick<Context, 'config'>, url: string): void {
+/** The URL as it is stored: normalized, so that one receiver has one URL and all parsers read the same. Throws ApiError `invalid_value`. */
+function readUrl(ctx: Pick<Context, 'config'>, text: string): string {
   try {
-    requireAllowedUrl(ctx, url)
+    // Twice: encoded it may be longer than what is sent to.
+    return requireAllowedUrl(ctx, requireAllowedUrl(ctx, text))
   } catch (error) {
     if (!(error instanceof OutboundError)) throw error
     throw new ApiError('invalid_value', `Invalid 'url': ${error.message} Send an https URL of a public address.`, {

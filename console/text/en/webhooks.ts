@@ -36,7 +36,7 @@ export default {
   empty_title: 'No webhook endpoints yet',
   enable: 'Enable',
   enabled: 'Endpoint enabled',
-  error_address_not_allowed: 'The address is not public',
+  error_address_not_allowed: 'No public address was found',
   error_redirect: 'Redirect ({{status}})',
   error_secret_unreadable: 'The signing secret cannot be read: rotate it',
   error_status: 'Status {{status}}',

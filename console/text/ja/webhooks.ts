@@ -36,7 +36,7 @@ export default {
   empty_title: 'Webhook エンドポイントはまだありません',
   enable: '有効にする',
   enabled: 'エンドポイントを有効にしました',
-  error_address_not_allowed: '公開アドレスではありません',
+  error_address_not_allowed: '公開アドレスが見つかりません',
   error_redirect: 'リダイレクト（{{status}}）',
   error_secret_unreadable: '署名シークレットを読み取れません。ローテーションしてください',
   error_status: 'ステータス {{status}}',

@@ -59,6 +59,27 @@ test('400 for an address that is private, not https, has a port or a password, n
   }
 })
 
+test('200 with the URL normalized, and one that is the same then is no new receiver', async () => {
+  for (const [url, stored] of [
+    ['HTTPS://Hooks.EXAMPLE.com:443/a/../kinora?x=1', 'https://hooks.example.com/kinora?x=1'],
+    ['https:\\\\例え.jp\\フック', 'https://xn--r8jz45g.jp/%E3%83%95%E3%83%83%E3%82%AF'],
+    [' https://example.com/a\tb ', 'https://example.com/ab'],
+  ] as const) {
+    const { status, body } = await create({ ...BODY, url })
+    assert.deepEqual([status, body.url], [200, stored])
+    const path = `${PATH}/${body.id}`
+    await app.database.pool.query('update webhook_endpoints set failing_since = now() where id = $1', [body.id])
+    const same = await send(app, 'POST', path, { key: owner.key }, { url })
+    assert.equal(same.body.url, stored)
+    assert.notEqual(same.body.failing_since, null)
+    const other = await send(app, 'POST', path, { key: owner.key }, { url: `${url.trim()}/v2` })
+    assert.deepEqual([other.body.url, other.body.failing_since], [`${stored}/v2`, null])
+    await send(app, 'DELETE', path, { key: owner.key })
+  }
+  const long = { ...BODY, url: `https://example.com/${'例'.repeat(2000)}` }
+  assertRefused(await create(long), { status: 400, code: 'invalid_value', param: 'url' })
+})
+
 test('400 for a body that is not right, naming the field', async () => {
   for (const [change, param, code] of [
     [{ name: undefined }, 'name', 'missing_required_parameter'],
