@@ -100,6 +100,13 @@ async function reach(
     const line = (detail: string) => log.info('postgres', { detail })
     const embedded = await startEmbeddedPostgres({ dir: data_dir.postgres, log: line, meanwhile })
     stops.defer(embedded.stop)
+    if (embedded.shared_user !== null) {
+      log.warn('postgres_user_is_shared', {
+        detail:
+          `PostgreSQL runs as ${embedded.shared_user}, since the service runs as root. Other programs that run as this user can read the ` +
+          `database. Stop the service, create a user named kinora and give it the database: chown -R kinora ${data_dir.postgres}/cluster`,
+      })
+    }
     return { url: embedded.url, name: `The embedded database of ${data_dir.path}` }
   }
   meanwhile?.()

@@ -17,6 +17,7 @@ import { dirname, join } from 'node:path'
 import { test } from 'node:test'
 import pg from 'pg'
 import { runningPostgresUrl, startEmbeddedPostgres } from '../../server/platform/postgres/embedded.ts'
+import { sharedUser } from '../../server/platform/postgres/user.ts'
 import { prepareDatabase } from '../support/data/prepared.ts'
 import { otherUid, startService, tempDir } from '../support/service.ts'
 
@@ -67,8 +68,16 @@ test('as root the server runs as another user, and the data directory stays clos
   assert.notEqual(ownerOf(server.pid()), 0)
   assert.equal(lstatSync(join(dir.path, 'data/cluster')).uid, ownerOf(server.pid()))
   assert.equal(lstatSync(dir.path).uid, 0)
+  assert.equal(server.shared_user, sharedUser({ uid: ownerOf(server.pid()), gid: 0 }))
   assert.deepEqual(await answer(server.url), [{ one: 1 }])
   await server.stop()
+})
+
+test('users that other programs run as too are known by name, as the system has them', () => {
+  const users = readFileSync('/etc/passwd', 'utf8').matchAll(/^([^:\n]+):[^:]*:(\d+):/gm)
+  for (const [, name, uid] of users)
+    assert.equal(sharedUser({ uid: Number(uid), gid: 0 }), ['postgres', 'nobody'].includes(name!) ? name : null, name)
+  assert.equal(sharedUser(null), null)
 })
 
 test('as root, a cluster that came back from a backup as root is given to its user again', asRoot, async (t) => {

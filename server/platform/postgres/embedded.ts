@@ -6,7 +6,7 @@ import { StartError } from '../start-error.ts'
 import { adopt, type Cluster, findPostmaster, initCluster, launch, type Postmaster, shutDown } from './process.ts'
 import { packagedPrograms, programsIn } from './programs.ts'
 import { SOCKET_PORT, socketDir, socketUrl } from './socket.ts'
-import { chooseUser, makeOwnedDir } from './user.ts'
+import { chooseUser, makeOwnedDir, sharedUser } from './user.ts'
 
 export type EmbeddedPostgres = {
   /** URL of the database `kinora`. */
@@ -17,6 +17,8 @@ export type EmbeddedPostgres = {
   pid(): number
   /** Whether a server left behind by a killed service was adopted. */
   adopted: boolean
+  /** The name of the user that it runs as when other programs do so too; else null. */
+  shared_user: string | null
   /** Shuts the server down; resolves when its process has exited. */
   stop(): Promise<void>
 }
@@ -61,6 +63,7 @@ export async function startEmbeddedPostgres(options: {
     port: SOCKET_PORT,
     pid: () => server.pid,
     adopted,
+    shared_user: sharedUser(cluster.run_as),
     async stop() {
       stopping = true
       await shutDown(server)

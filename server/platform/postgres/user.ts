@@ -25,24 +25,38 @@ export function chooseUser(cluster: string): RunAs {
   return owner && owner.uid !== 0 ? { uid: owner.uid, gid: owner.gid } : unprivilegedUser()
 }
 
+/** The name of the user that PostgreSQL runs as when other programs run as it too, and so may read the database; else null. */
+export function sharedUser(runAs: RunAs): string | null {
+  const user = runAs && systemUsers().find(({ name, uid }) => uid === runAs.uid && SHARED_USERS.includes(name))
+  return user?.name ?? null
+}
+
 /** Creates `dir` (mode 0700) and makes the user that PostgreSQL runs as the owner of it and its contents. */
 export function makeOwnedDir(dir: string, runAs: RunAs): void {
   mkdirSync(dir, { recursive: true, mode: 0o700 })
   if (runAs && lstatSync(dir).uid !== runAs.uid) give(dir, runAs)
 }
 
+/** Used where there is no `kinora`. */
+const SHARED_USERS = ['postgres', 'nobody']
+
 function unprivilegedUser(): RunAs {
-  const users = readFileSync('/etc/passwd', 'utf8')
-    .split('\n')
-    .map((line) => line.split(':'))
-  for (const name of ['kinora', 'postgres', 'nobody']) {
-    const user = users.find((fields) => fields[0] === name && Number(fields[2]) > 0)
-    if (user) return { uid: Number(user[2]), gid: Number(user[3]) }
+  const users = systemUsers()
+  for (const wanted of ['kinora', ...SHARED_USERS]) {
+    const user = users.find(({ name, uid }) => name === wanted && uid > 0)
+    if (user) return { uid: user.uid, gid: user.gid }
   }
   throw new StartError(
     'PostgreSQL does not run as root and this system has no user named kinora, postgres or nobody. ' +
       'Run the service as an ordinary user or set DATABASE_URL.',
   )
+}
+
+function systemUsers(): Array<{ name: string; uid: number; gid: number }> {
+  return readFileSync('/etc/passwd', 'utf8')
+    .split('\n')
+    .map((line) => line.split(':'))
+    .map(([name = '', , uid, gid]) => ({ name, uid: Number(uid), gid: Number(gid) }))
 }
 
 function give(path: string, { uid, gid }: { uid: number; gid: number }): void {
