@@ -4,7 +4,7 @@ import type { Config } from '../../config/config.ts'
 import type { Operator } from '../../identity/activity/action.ts'
 import { recordActivity } from '../../identity/activity/activity.ts'
 import type { Role } from '../../identity/caller/principal.ts'
-import { createKeyBy } from '../../identity/keys/api-keys.ts'
+import { createKeyBy, recordRevoked } from '../../identity/keys/api-keys.ts'
 import { findKeyOrganization, revokeKey } from '../../identity/keys/store.ts'
 import { PASSWORD_LENGTH } from '../../identity/login/library.ts'
 import { createMember, createOrganization, newPassword } from '../../identity/people/provision.ts'
@@ -57,7 +57,8 @@ export const orgCreate = command({
 
 export const userCreate = command({
   records: 'member.add',
-  summary: 'add a person to an organization; the password of an address that nobody has verified is replaced',
+  summary:
+    'add a person to an organization; of an address that nobody has verified the password is replaced and the API keys end',
   flags: {
     email: { value: '<email>', help: 'What they sign in with', required: true },
     org: ORG,
@@ -79,6 +80,7 @@ export const userCreate = command({
       await recordActivity(tx, { actor, action: 'member.add', org_id, target: made.user_id, details, now: person.now })
       if (made.password_reset)
         await recordReset(tx, { actor, action: 'person.password_reset', user_id: made.user_id, now: person.now })
+      await recordRevoked(tx, made.revoked_keys, { actor, now: person.now })
       return made
     })
     const json = {
@@ -88,7 +90,7 @@ export const userCreate = command({
     }
     if (created) return { json, rows: rowsOf(json) }
     const note = password_reset
-      ? 'was there already, but nobody had verified the address: the password is replaced, the second factor taken off, every session ended'
+      ? 'was there already, but nobody had verified the address: the password is replaced, the second factor taken off, every session ended, every API key revoked'
       : 'was there already; name and password are unchanged'
     return { json, rows: rowsOf({ ...json, note }) }
   },
@@ -139,7 +141,7 @@ export const keyCreate = command({
     const user = await requireUser(db, given.user)
     const org_id = await organizationOf({ db }, user, given.org)
     const owner = { org_id, user_id: user.id, name: given.name, prefix: config.api_key_prefix, now: clock.now() }
-    const { id, key, hint, name } = await createKeyBy(db, actor, owner)
+    const { id, key, hint, name } = await createKeyBy(db, { actor }, owner)
     const json = { id, key, hint, name, user_id: user.id, organization_id: org_id }
     return { json, rows: rowsOf(json) }
   },

@@ -1,10 +1,11 @@
 import type { Kysely } from 'kysely'
-import type { Database, Db } from '../../platform/db/db.ts'
+import type { Database, Db, Tx } from '../../platform/db/db.ts'
 import { ApiError, notFound } from '../../platform/errors.ts'
 import { newId } from '../../platform/ids.ts'
 import type { Actor } from '../activity/action.ts'
 import { actorOf, recordActivity } from '../activity/activity.ts'
 import type { Principal } from '../caller/principal.ts'
+import { lockSession } from '../login/store.ts'
 import { lockedRole } from '../members/members.ts'
 import { lockOrganization } from '../people/store.ts'
 import { hashKey, hintOf, mintKey } from './format.ts'
@@ -27,23 +28,38 @@ export async function createKey(db: Db, owner: NewKey): Promise<KeyFacts & { key
   return { ...row, last_used_at: null, revoked_at: null, key }
 }
 
-/** As `createKey`, and records who made it. Throws ApiError `conflict` for a person who has as many keys as one may have. */
+/**
+ * As `createKey`, and records who made it. `session_id`: the console login that makes it, which must not end meanwhile, since what ends a
+ * login may end the keys too. Throws ApiError `conflict` for a person who has as many keys as one may have, and `missing_api_key`.
+ */
 export async function createKeyBy(
   db: Kysely<Database>,
-  actor: Actor,
+  { actor, session_id }: { actor: Actor; session_id?: string },
   owner: NewKey,
 ): Promise<KeyFacts & { key: string }> {
   return db.transaction().execute(async (tx) => {
     await lockOrganization(tx, owner.org_id)
-    if ((await countKeys(tx, owner)) >= KEYS_MAX) {
+    if (session_id !== undefined && !(await lockSession(tx, session_id)))
+      throw new ApiError('missing_api_key', 'Your session has ended. Sign in to the console again.')
+    if ((await countKeys(tx, owner)) >= KEYS_MAX)
       throw new ApiError('conflict', `A person can have ${KEYS_MAX} API keys in an organization. Revoke one first.`)
-    }
     const made = await createKey(tx, owner)
     const { id: target, org_id, user_id, name, hint } = made
     const details = { name, hint, user_id }
     await recordActivity(tx, { actor, action: 'api_key.create', org_id, target, details, now: owner.now })
     return made
   })
+}
+
+/** Records keys that were revoked because the address of their owner was verified: until then another person may have made them. */
+export async function recordRevoked(
+  tx: Tx,
+  keys: ReadonlyArray<{ id: string; org_id: string }>,
+  { actor, now }: { actor: Actor; now: Date },
+): Promise<void> {
+  const details = { because: 'address_verified' }
+  for (const { id: target, org_id } of keys)
+    await recordActivity(tx, { actor, action: 'api_key.revoke', org_id, target, details, now })
 }
 
 /** Whose keys a person sees and may revoke: owners and admins everybody's in the organization (null), members their own. */

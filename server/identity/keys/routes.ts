@@ -34,9 +34,9 @@ export function keyEndpoints({ callers }: Identity): Endpoint[] {
     errors: ['conflict'],
     example: { name: 'laptop' },
     async handle(ctx, { principal, body, reply }) {
-      const { org_id, user_id } = principal
+      const { org_id, user_id, session_id } = principal
       const owner = { org_id, user_id, name: body.name, prefix: ctx.config.api_key_prefix, now: ctx.clock.now() }
-      const made = await createKeyBy(ctx.db, actorOf(principal), owner)
+      const made = await createKeyBy(ctx.db, { actor: actorOf(principal), session_id: session_id! }, owner)
       reply.header('cache-control', 'no-store')
       return { ...keyView(made), key: made.key }
     },

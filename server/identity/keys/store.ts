@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import type { Db } from '../../platform/db/db.ts'
+import type { Db, Tx } from '../../platform/db/db.ts'
 import { comparisonOf, type Position } from '../../platform/http/list.ts'
 import type { Role } from '../caller/principal.ts'
 
@@ -74,6 +74,20 @@ export async function revokeKey(
     .where('revoked_at', 'is', null)
   if (which.user_id !== null) query = query.where('user_id', '=', which.user_id)
   return (await query.executeTakeFirst()).numUpdatedRows > 0n
+}
+
+/** Revokes all keys of a person, in every organization. Returns those that were good. */
+export async function revokeKeysOf(
+  tx: Tx,
+  { user_id, now }: { user_id: string; now: Date },
+): Promise<Array<{ id: string; org_id: string }>> {
+  return tx
+    .updateTable('api_keys')
+    .set({ revoked_at: now })
+    .where('user_id', '=', user_id)
+    .where('revoked_at', 'is', null)
+    .returning(['id', 'org_id'])
+    .execute()
 }
 
 /** For the operator, who has no organization: the key's own. */

@@ -64,6 +64,12 @@ function sessionOwners(db: Db) {
     ])
 }
 
+/** Keeps a session until the transaction ends. False when it has ended. */
+export async function lockSession(tx: Tx, id: string): Promise<boolean> {
+  const { rows } = await sql`select from sessions where id = ${id} for key share`.execute(tx)
+  return rows.length > 0
+}
+
 /** Also one that is in no organization. */
 export async function findSession(
   db: Db,

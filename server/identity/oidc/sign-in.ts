@@ -13,6 +13,7 @@ import { newId } from '../../platform/ids.ts'
 import { OutboundError } from '../../platform/outbound/error.ts'
 import { pairOf, stateCookie } from '../caller/cookie.ts'
 import { acceptInvitation, findInvitationOf } from '../invitations/store.ts'
+import { recordRevoked } from '../keys/api-keys.ts'
 import { type LoginContext, type SignedIn, startSession } from '../login/sign-in.ts'
 import { addMember } from '../members/members.ts'
 import { readEmail } from '../people/email.ts'
@@ -149,15 +150,17 @@ async function acceptOpenInvitation(
 }
 
 /**
- * An address may be given to another person at the provider: whoever is linked already stays linked. What was chosen before the
- * address was verified ends here, since another person may have chosen it. Throws OidcSignInError.
+ * An address may be given to another person at the provider: whoever is linked already stays linked. What was set up before the
+ * address was verified ends here, since another person may have done it. Throws OidcSignInError.
  */
 async function requireUnlinked(tx: Tx, user: UserRow, provider_id: string, now: Date): Promise<void> {
   const logins = await findLogins(tx, user.id)
   if (logins.some((each) => each.provider_id === provider_id)) {
     throw new OidcSignInError('oidc_other_account', 'The account is linked to another person of the provider.')
   }
-  if (!user.email_verified) await dropUnverifiedLogin(tx, { user_id: user.id, now })
+  if (user.email_verified) return
+  const keys = await dropUnverifiedLogin(tx, { user_id: user.id, now })
+  await recordRevoked(tx, keys, { actor: { kind: 'person', user_id: user.id, key_id: null }, now })
 }
 
 function addressOf(text: string): string | null {

@@ -3,6 +3,7 @@ import { ApiError } from '../../platform/errors.ts'
 import { newId } from '../../platform/ids.ts'
 import type { Role } from '../caller/principal.ts'
 import { randomText } from '../keys/format.ts'
+import { revokeKeysOf } from '../keys/store.ts'
 import { hashPassword } from '../login/sign-in.ts'
 import { addMember } from '../members/members.ts'
 import { newRowId } from '../row-ids.ts'
@@ -29,14 +30,19 @@ export async function newPassword(chosen?: string): Promise<{ password: string; 
 
 /**
  * Makes a person a member; one whose email is known keeps their name, and their password where the address is known to be theirs. Where
- * nobody has shown that, whoever chose the old password may be another person: it is replaced, and their sessions end.
- * Returns their id, and whether the password is the one given.
+ * nobody has shown that, whoever chose the old password may be another person: it is replaced, and their sessions and API keys end.
+ * Returns their id, whether the password is the one given, and the keys that ended.
  * Throws ApiError `invalid_value` for an email that cannot sign in, `conflict` for a member.
  */
 export async function createMember(
   tx: Tx,
   person: { org_id: string; email: string; name: string; role: Role; password_hash: string; now: Date },
-): Promise<{ user_id: string; created: boolean; password_reset: boolean }> {
+): Promise<{
+  user_id: string
+  created: boolean
+  password_reset: boolean
+  revoked_keys: Array<{ id: string; org_id: string }>
+}> {
   const { org_id, role, name, password_hash, now } = person
   const email = readEmail(person.email)
   const known = await findUser(tx, email)
@@ -49,7 +55,8 @@ export async function createMember(
     await deleteTwoFactor(tx, user_id)
     await replacePassword(tx, { user_id, password_hash, now })
   }
-  return { user_id, created: !known, password_reset }
+  const revoked_keys = password_reset ? await revokeKeysOf(tx, { user_id, now }) : []
+  return { user_id, created: !known, password_reset, revoked_keys }
 }
 
 async function insertNewcomer(tx: Tx, user: Parameters<typeof insertUser>[1]): Promise<void> {

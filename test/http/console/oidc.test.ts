@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, afterEach, test } from 'node:test'
-import { browserOf, newPerson, signInAs } from '../../support/http/people.ts'
+import { browserOf, newPerson, sameInAnother, signInAs } from '../../support/http/people.ts'
 import { send } from '../../support/http/send.ts'
 import { freshEmail, freshSubject, startOidcApp } from './oidc-app.ts'
 
@@ -24,16 +24,30 @@ test('a person is known by an address the provider vouches for, and by the subje
   assert.deepEqual([profile.password, profile.oidc], [false, true])
 })
 
-test('what was chosen before the address was verified ends with the first sign-in: password, second factor, sessions', async () => {
-  const person = await newPerson(app, org)
+test('what was set up before the address was verified ends with the first sign-in: password, second factor, sessions, API keys', async () => {
+  const person = await newPerson(app, org, 'owner')
+  const elsewhere = await sameInAnother(app, person)
   const before = await browserOf(app, person)
-  const { session } = await signInBy({ sub: freshSubject(), email: person.email, email_verified: true })
+  const sub = freshSubject()
+  const { session } = await signInBy({ sub, email: person.email, email_verified: true })
   assert.equal((await send(app, 'GET', '/console/session', before)).status, 401)
   assert.equal((await signInAs(app, person.email)).status, 401)
   const enrol = await send(app, 'POST', '/console/two_factor', { cookie: session }, { password: 'x' })
   assert.equal(enrol.status, 409)
-  assert.equal((await send(app, 'GET', '/v1/whoami', { key: person.key })).status, 200)
+  for (const { key } of [person, elsewhere]) {
+    const refused = await send(app, 'GET', '/v1/whoami', { key })
+    assert.deepEqual([refused.status, refused.body.error.code], [401, 'invalid_api_key'])
+  }
+  const { action, target, details, actor } = (await activity(session))[0]
+  assert.deepEqual([action, target, details], ['api_key.revoke', person.key_id, { because: 'address_verified' }])
+  assert.equal(actor.user_id, person.user_id)
+  const { key } = (await send(app, 'POST', '/console/api_keys', { cookie: session }, { name: 'mine' })).body
+  await signInBy({ sub, email: person.email, email_verified: true })
+  assert.equal((await send(app, 'GET', '/v1/whoami', { key })).status, 200, 'a later sign-in ends no key')
 })
+
+/** Who did what in the organization of a session, newest first. */
+const activity = async (session: string) => (await send(app, 'GET', '/console/activity', { cookie: session })).body.data
 
 test('a session of the browser ends, and a new one begins', async () => {
   const [person, other] = [await newPerson(app, org), await newPerson(app, org)]

@@ -268,7 +268,7 @@ test('without DATABASE_URL it finds the database of the service on the data dire
   }
 })
 
-test('user create for an unverified address replaces its password, ends its sessions, and reports it', async () => {
+test('user create for an unverified address replaces its password, ends its sessions and API keys, and reports it', async () => {
   const org = await newOrganization(app, 'Taken over')
   const squatter = await newPerson(app, org)
   const { cookie } = await browserOf(app, squatter)
@@ -277,6 +277,11 @@ test('user create for an unverified address replaces its password, ends its sess
   const added = await json('user', 'create', ...args)
   assert.deepEqual([added.created, added.password_reset], [false, true])
   assert.equal((await send(app, 'GET', '/console/session', { cookie })).status, 401)
+  assert.equal((await send(app, 'GET', '/v1/whoami', { key: squatter.key })).status, 401)
+  const recorded = "select target, details from activity_entries where org_id = $1 and action = 'api_key.revoke'"
+  assert.deepEqual((await app.database.pool.query(recorded, [org])).rows, [
+    { target: squatter.key_id, details: { because: 'address_verified' } },
+  ])
   assert.equal((await signInAs(app, squatter.email)).status, 401)
   assert.equal((await signInAs(app, squatter.email, added.password)).status, 200)
 
@@ -289,5 +294,5 @@ test('user create for an unverified address replaces its password, ends its sess
   const fourth = await json('org', 'create', '--name', 'Fourth home')
   await app.database.pool.query('update users set email_verified = false where id = $1', [squatter.user_id])
   const created = await admin(['user', 'create', '--email', squatter.email, '--org', fourth.id])
-  assert.match(created.stdout, /nobody had verified the address: the password is replaced/)
+  assert.match(created.stdout, /nobody had verified the address: the password is replaced.* every API key revoked/)
 })
