@@ -39,6 +39,15 @@ const acceptInvitation = createRoute({
   component: lazyRouteComponent(() => withTexts('login', import('./login/invitation-page.tsx')), 'InvitationPage'),
 })
 
+const chooseInvitation = createRoute({
+  getParentRoute: () => root,
+  path: '/invitations/choose',
+  component: lazyRouteComponent(
+    () => withTexts('login', import('./login/choose-invitation-page.tsx')),
+    'ChooseInvitationPage',
+  ),
+})
+
 /** Everything that needs a person. */
 const shell = createRoute({
   getParentRoute: () => root,
@@ -124,6 +133,7 @@ const settings = createRoute({
 const tree = root.addChildren([
   signIn,
   acceptInvitation,
+  chooseInvitation,
   shell.addChildren([
     start,
     videos,

@@ -14,6 +14,7 @@ export const CLIENT_PATHS = [
   '/files',
   '/guides',
   '/invitations/accept',
+  '/invitations/choose',
   '/keys',
   '/members',
   '/settings',

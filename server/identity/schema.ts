@@ -156,6 +156,22 @@ export const InvitationPreview = Type.Object({
 })
 export type InvitationPreview = Static<typeof InvitationPreview>
 export const InvitationList = listSchema(Invitation)
+export const InvitationChoice = Type.Object({
+  object: Type.Literal('invitation_choice'),
+  email: Type.String({ description: 'The address that they are for.' }),
+  invitations: Type.Array(
+    Type.Object({
+      id: Type.String(),
+      organization: Type.Object({ name: Type.String() }),
+      role: Role,
+      invited_by: Type.String({ description: 'Email address of the person.' }),
+      expires_at: Time,
+    }),
+    { description: 'The newest first.' },
+  ),
+})
+export type InvitationChoice = Static<typeof InvitationChoice>
+export const ChooseInvitation = Strict({ invitation_id: Type.String({ maxLength: 64 }) })
 
 export const SignedOut = Type.Object({ success: Type.Literal(true) })
 export const Deleted = Type.Object({ id: Type.String(), object: Type.String(), deleted: Type.Literal(true) })

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import type { Browser, Page } from 'playwright-core'
+import { freshEmail, freshSubject, startOidcApp } from '../http/console/oidc-app.ts'
 import { newColleague, newCustomer, startApp, type TestApp, type TestPerson } from '../support/http/app.ts'
 import { newOrganization, PASSWORD } from '../support/http/people.ts'
 import { send } from '../support/http/send.ts'
@@ -213,6 +214,36 @@ test('an invitation that was used says so in the language of the reader, asks fo
   await page.getByRole('link', { name: 'コンソールへ進む' }).waitFor()
   assert.doesNotMatch(await page.locator('main').innerText(), /No such|invitation/)
   await screenshot('invitation-used')
+  await close()
+})
+
+test('after the identity provider, somebody whom several organizations invite chooses one; without that sign-in the page leads back', async (t) => {
+  const oidc = await startOidcApp()
+  t.after(oidc.close)
+  const email = freshEmail()
+  const hosts = [await newCustomer(oidc.app), await newCustomer(oidc.app)]
+  for (const host of hosts)
+    await send(oidc.app, 'POST', '/console/invitations', browserAs(host), { email, role: 'member' })
+  const { name } = (await oidc.whoIs(hosts[0]!.cookie)).organization
+  const person = { sub: freshSubject(), email, email_verified: true, name: 'Grace' }
+  const { cookies } = await oidc.signInBy(person)
+  const choice = cookies.find((each) => each.startsWith('kinora.oidc_choice='))!.split(';', 1)[0]!
+  const { page, context, close, allow, screenshot } = await openConsole(browser, { app: oidc.app, path: '/sign-in' })
+  allow(/status of 401/)
+  const [cookie, value] = choice.split('=') as [string, string]
+  const place = { domain: new URL(oidc.app.url).hostname, path: '/console/auth/oidc' }
+  await context.addCookies([{ name: cookie, value, ...place, httpOnly: true, sameSite: 'Lax' }])
+  await page.goto(`${oidc.app.url}/invitations/choose`)
+  await page.getByText(`You have been invited to join ${name} as a member.`).waitFor()
+  await page.getByText(`Invited by ${hosts[0]!.email}`).waitFor()
+  assert.deepEqual(await findBarriers(page), [])
+  await screenshot('choose-invitation')
+  await page.getByRole('button', { name: `Join ${name}`, exact: true }).click()
+  await page.waitForURL('**/videos')
+  await page.getByRole('button', { name: /^Account Grace/ }).waitFor()
+  await page.goto(`${oidc.app.url}/invitations/choose`)
+  await page.getByText('Signing in took too long').waitFor()
+  await page.getByRole('link', { name: 'Sign in' }).waitFor()
   await close()
 })
 

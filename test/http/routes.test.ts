@@ -10,6 +10,7 @@ import { assertRefused } from '../support/http/videos-app.ts'
 const OPEN = [
   'GET /console/auth/oidc',
   'GET /console/auth/oidc/callback',
+  'GET /console/auth/oidc/invitations',
   'GET /console/site',
   'GET /healthz',
   'GET /readyz',
@@ -17,6 +18,7 @@ const OPEN = [
   'GET /terms',
   'GET /v1/files/:file_id/signed',
   'GET /v1/files/:file_id/signed/:name',
+  'POST /console/auth/oidc/invitations',
   'POST /console/auth/sign-in/email',
   'POST /console/auth/sign-in/two-factor',
   'POST /console/auth/sign-out',

@@ -103,6 +103,9 @@ export const JAPANESE: Readonly<Record<string, string>> = {
   'Preview an invitation, for the person who holds its token': '招待の内容（トークンを持つ本人向け）',
   'Accept an invitation, as a new person or as the one who is signed in':
     '招待を受ける（新しい人として、またはサインイン中の人として）',
+  'List the invitations to choose from, after the identity provider': '選択できる招待を一覧する（ID プロバイダーの後）',
+  'Accept one of several invitations, after the identity provider':
+    '複数の招待から 1 つを受ける（ID プロバイダーの後）',
   'Your own name, and how you sign in': '自分の名前とサインインの方法',
   'Change your own name': '自分の名前を変更する',
   'Change your password; every other session of yours ends':

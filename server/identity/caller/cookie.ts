@@ -36,10 +36,21 @@ export function challengeCookie(session: SessionCookie): SessionCookie {
 }
 
 /** The cookie that ties a sign-in at the identity provider to the browser that started it. */
-export function stateCookie(session: SessionCookie): { name: string; attributes: string } {
+export function stateCookie(session: SessionCookie): OidcCookie {
+  return oidcCookie(session, 'oidc_state')
+}
+
+/** The cookie of somebody who came back from the identity provider and chooses one of several invitations. */
+export function choiceCookie(session: SessionCookie): OidcCookie {
+  return oidcCookie(session, 'oidc_choice')
+}
+
+type OidcCookie = { name: string; attributes: string }
+
+function oidcCookie(session: SessionCookie, name: string): OidcCookie {
   const secure = session.attributes.secure ? ' Secure;' : ''
   return {
-    name: session.name.replace('session_token', 'oidc_state'),
+    name: session.name.replace('session_token', name),
     attributes: `Path=${OIDC_PATH}; HttpOnly;${secure} SameSite=Lax`,
   }
 }

@@ -115,9 +115,10 @@ export async function accept(
   return { org_id: invitation.org_id, session: await signIn(login, attempt) }
 }
 
-type Joiner = { now: Date } & ({ user_id: string } | { newcomer: { name: string; password_hash: string } })
+type Newcomer = Pick<Parameters<typeof insertUser>[1], 'name' | 'password_hash' | 'email_verified'>
+type Joiner = { now: Date } & ({ user_id: string } | { newcomer: Newcomer })
 
-/** Throws ApiError `not_found` when somebody was first, `conflict` when the address got an account meanwhile. */
+/** Throws ApiError `not_found` and `conflict` as `joinIn`, and `conflict` when the address got an account meanwhile. */
 async function join(db: Kysely<Database>, invitation: InvitationRow, joiner: Joiner): Promise<void> {
   try {
     await db.transaction().execute((tx) => joinIn(tx, invitation, joiner))
@@ -127,7 +128,11 @@ async function join(db: Kysely<Database>, invitation: InvitationRow, joiner: Joi
   }
 }
 
-async function joinIn(tx: Tx, invitation: InvitationRow, joiner: Joiner): Promise<void> {
+/**
+ * Makes somebody a member by an invitation, and records it. Returns who. Throws ApiError `not_found` when somebody was first, `conflict` for
+ * a member, and a unique violation when the address has an account already.
+ */
+export async function joinIn(tx: Tx, invitation: InvitationRow, joiner: Joiner): Promise<string> {
   const { now } = joiner
   if (!(await acceptInvitation(tx, invitation.id))) throw notFound('invitation')
   const user_id = 'user_id' in joiner ? joiner.user_id : newId('user', now)
@@ -139,6 +144,7 @@ async function joinIn(tx: Tx, invitation: InvitationRow, joiner: Joiner): Promis
   await addMember(tx, { org_id, user_id, role, now })
   const actor = { kind: 'person', user_id, key_id: null } as const
   await recordActivity(tx, { actor, action: 'invitation.accept', org_id, target: id, details: { role }, now })
+  return user_id
 }
 
 function hashInvitation(token: string): Buffer {

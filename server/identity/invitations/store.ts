@@ -60,15 +60,27 @@ export async function findInvitation(db: Db, which: { token_hash: Buffer; now: D
   return found ?? null
 }
 
-/** The newest open invitation of an address, in whichever organization. */
-export async function findInvitationOf(db: Db, who: { email: string; now: Date }): Promise<InvitationRow | null> {
-  const found = await openInvitations(db, who.now)
-    .where('email', '=', who.email)
-    .orderBy('id', 'desc')
-    .limit(1)
-    .executeTakeFirst()
-  return found ?? null
+/** An invitation with what the invited person is shown of it. */
+export type NamedInvitation = InvitationRow & { org_name: string; inviter_email: string }
+
+/** The open invitations of an address, at most one of each organization, the newest first. */
+export async function findInvitationsOf(db: Db, who: { email: string; now: Date }): Promise<NamedInvitation[]> {
+  return db
+    .selectFrom('invitations')
+    .innerJoin('organizations', 'organizations.id', 'invitations.org_id')
+    .innerJoin('users', 'users.id', 'invitations.inviter_id')
+    .selectAll('invitations')
+    .select(['organizations.name as org_name', 'users.email as inviter_email'])
+    .where('invitations.email', '=', who.email)
+    .where('invitations.status', '=', 'pending')
+    .where('invitations.expires_at', '>', who.now)
+    .orderBy('invitations.id', 'desc')
+    .limit(INVITATIONS_MAX)
+    .execute()
 }
+
+/** More than any person is invited to. */
+const INVITATIONS_MAX = 100
 
 /** Marks it accepted. False when it was accepted before or has been canceled. */
 export async function acceptInvitation(tx: Tx, id: string): Promise<boolean> {

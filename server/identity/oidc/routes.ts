@@ -1,13 +1,17 @@
 import type { FastifyReply } from 'fastify'
 import type { Context } from '../../context.ts'
+import { unixSeconds } from '../../platform/clock.ts'
 import { ApiError } from '../../platform/errors.ts'
 import { OIDC_PATH, stateCookie } from '../caller/cookie.ts'
+import { requireSameOrigin } from '../caller/csrf.ts'
 import { type Endpoint, endpoint } from '../caller/endpoint.ts'
+import { findInvitationsOf, type NamedInvitation } from '../invitations/store.ts'
 import { beginSession, callerOf } from '../login/begin-session.ts'
 import type { Identity } from '../open.ts'
-import { AuthorizationResponse } from '../schema.ts'
+import { AuthorizationResponse, ChooseInvitation, ConsoleSession, InvitationChoice } from '../schema.ts'
+import { clearChoice, readChoice } from './invitation-choice.ts'
 import type { OidcProvider } from './provider.ts'
-import { finishOidcSignIn, OidcSignInError, startOidcSignIn } from './sign-in.ts'
+import { finishByInvitation, finishOidcSignIn, OidcSignInError, startOidcSignIn } from './sign-in.ts'
 
 /** The cookie holds the state of the sign-in, then the session. */
 const REDIRECT_HEADERS = { 'cache-control': 'always', 'referrer-policy': 'always', 'set-cookie': 'sometimes' } as const
@@ -50,13 +54,67 @@ export function oidcEndpoints(identity: Identity): Endpoint[] {
         const { user_agent } = callerOf(request)
         const call = { response: query, cookie: request.headers.cookie ?? '', user_agent }
         const signedIn = await finishOidcSignIn(identity.login, provider, { ...call, redirect_uri: redirectUri(ctx) })
-        await beginSession(ctx, identity, { request, reply }, signedIn)
         reply.header('set-cookie', clear_state)
+        if ('choice' in signedIn) {
+          reply.header('set-cookie', signedIn.choice)
+          return `${ctx.site.public_url}/invitations/choose`
+        }
+        await beginSession(ctx, identity, { request, reply }, signedIn)
         return `${ctx.site.public_url}/`
       })
     },
   })
-  return [start, finish]
+  return [start, finish, ...choiceEndpoints(identity)]
+}
+
+/** For somebody who came back from the identity provider, is in no organization and is invited by several. */
+function choiceEndpoints(identity: Identity): Endpoint[] {
+  const list = endpoint({
+    method: 'GET',
+    path: `${OIDC_PATH}/invitations`,
+    auth: 'none',
+    headers: { 'cache-control': 'always' },
+    summary: 'List the invitations to choose from, after the identity provider',
+    description: 'For a first sign-in of somebody whom several organizations invite.',
+    response: InvitationChoice,
+    errors: ['unknown_url', 'missing_api_key'],
+    async handle(ctx, { request, reply }) {
+      const { issuer } = requireProvider(identity)
+      const { email } = readChoice(identity.login, issuer, request.headers.cookie ?? '')
+      const invitations = await findInvitationsOf(ctx.db, { email, now: ctx.clock.now() })
+      reply.header('cache-control', 'no-store')
+      return { object: 'invitation_choice', email, invitations: invitations.map(choiceView) }
+    },
+  })
+  const choose = endpoint({
+    method: 'POST',
+    path: `${OIDC_PATH}/invitations`,
+    auth: 'none',
+    headers: { 'cache-control': 'always', 'set-cookie': 'always' },
+    summary: 'Accept one of several invitations, after the identity provider',
+    description: 'Signs the person in.',
+    body: ChooseInvitation,
+    response: ConsoleSession,
+    errors: ['unknown_url', 'missing_api_key', 'not_found'],
+    example: { invitation_id: 'inv_…' },
+    async handle(ctx, { body, request, reply }) {
+      requireSameOrigin(request)
+      const provider = requireProvider(identity)
+      const { user_agent } = callerOf(request)
+      const call = { ...body, cookie: request.headers.cookie ?? '', user_agent }
+      const signedIn = await finishByInvitation(identity.login, provider, call)
+      reply.header('set-cookie', clearChoice(identity.login))
+      return beginSession(ctx, identity, { request, reply }, signedIn)
+    },
+  })
+  return [list, choose]
+}
+
+function choiceView({ id, org_name, role, inviter_email, expires_at }: NamedInvitation) {
+  return {
+    ...{ id, organization: { name: org_name }, role },
+    ...{ invited_by: inviter_email, expires_at: unixSeconds(expires_at) },
+  }
 }
 
 function requireProvider(identity: Identity): OidcProvider {

@@ -8,17 +8,17 @@ import {
 } from 'oauth4webapi'
 import { addSeconds } from '../../platform/clock.ts'
 import { isUniqueViolation, type Tx } from '../../platform/db/db.ts'
-import { ApiError } from '../../platform/errors.ts'
-import { newId } from '../../platform/ids.ts'
+import { ApiError, notFound } from '../../platform/errors.ts'
 import { OutboundError } from '../../platform/outbound/error.ts'
 import { pairOf, stateCookie } from '../caller/cookie.ts'
-import { acceptInvitation, findInvitationOf } from '../invitations/store.ts'
+import { joinIn } from '../invitations/invitations.ts'
+import { findInvitationsOf } from '../invitations/store.ts'
 import { recordRevoked } from '../keys/api-keys.ts'
 import { type LoginContext, type SignedIn, startSession } from '../login/sign-in.ts'
-import { addMember } from '../members/members.ts'
 import { readEmail } from '../people/email.ts'
-import { findLogins, findUser, insertUser, organizationsOf, type UserRow } from '../people/store.ts'
+import { findLogins, findUser, organizationsOf, type UserRow } from '../people/store.ts'
 import { newRowId } from '../row-ids.ts'
+import { offerChoice, readChoice } from './invitation-choice.ts'
 import { type AuthorizationResponse, InvalidOidcReply, type OidcIdentity, type OidcProvider } from './provider.ts'
 import {
   dropUnverifiedLogin,
@@ -71,13 +71,14 @@ export async function startOidcSignIn(
 
 /**
  * Finishes a sign-in: the state is this browser's and used once, the response is the configured issuer's, and the person is known by
- * their subject or by an address that the provider vouches for. Throws OidcSignInError.
+ * their subject or by an address that the provider vouches for. `choice` is the `Set-Cookie` for somebody whom several organizations invite.
+ * Throws OidcSignInError.
  */
 export async function finishOidcSignIn(
   login: LoginContext,
   provider: OidcProvider,
   call: { response: AuthorizationResponse; cookie: string; user_agent: string; redirect_uri: string },
-): Promise<SignedIn> {
+): Promise<SignedIn | { choice: string }> {
   const { response, redirect_uri, user_agent } = call
   const now = login.clock.now()
   const state = pairOf(call.cookie, stateCookie(login.cookie()).name)?.split('=')[1] ?? ''
@@ -89,23 +90,51 @@ export async function finishOidcSignIn(
   const { nonce, code_verifier } = started
   const expected = { state, nonce, code_verifier, redirect_uri }
   const identity = await provider.authenticate(response, expected).catch(throwSignInError)
-  const user_id = await resolveUser(login, { identity, issuer: provider.issuer, now })
-  return startSession(login, { user_id, user_agent })
+  const { issuer } = provider
+  const found = await resolveUser(login, { identity, issuer, now })
+  if ('invited' in found) return { choice: offerChoice(login, issuer, { identity, email: found.invited }) }
+  return startSession(login, { ...found, user_agent })
 }
 
-type OidcLogin = { identity: OidcIdentity; issuer: string; now: Date }
+/**
+ * The sign-in of somebody who has chosen an invitation, once. Throws ApiError `missing_api_key` without a choice of this browser that is still
+ * due, and `not_found` for an invitation that is not open, or another address's.
+ */
+export async function finishByInvitation(
+  login: LoginContext,
+  { issuer }: OidcProvider,
+  call: { cookie: string; invitation_id: string; user_agent: string },
+): Promise<SignedIn> {
+  const { cookie, invitation_id, user_agent } = call
+  const { identity } = readChoice(login, issuer, cookie)
+  try {
+    const found = await resolveUser(login, { identity, issuer, invitation_id, now: login.clock.now() })
+    if ('user_id' in found) return startSession(login, { ...found, user_agent })
+  } catch (error) {
+    if (!(error instanceof OidcSignInError)) throw error
+  }
+  throw notFound('invitation')
+}
 
-/** Somebody may accept the invitation of this address with a password at the same time: then there is an account to find. */
-async function resolveUser({ db }: LoginContext, oidc_login: OidcLogin): Promise<string> {
+/** `invitation_id`: the one that was chosen, of somebody who is in no organization. */
+type OidcLogin = { identity: OidcIdentity; issuer: string; invitation_id?: string; now: Date }
+/** `invited`: the address of somebody whom several organizations invite, and who is in none. */
+type Found = { user_id: string } | { invited: string }
+
+/**
+ * Somebody may accept an invitation of this address with a password at the same time, or withdraw it: then there is an account to find, or none.
+ */
+async function resolveUser({ db }: LoginContext, oidc_login: OidcLogin): Promise<Found> {
   const attempt = () => db.transaction().execute((tx) => resolveUserIn(tx, oidc_login))
   return attempt().catch((error: unknown) => {
-    if (isUniqueViolation(error) || (error instanceof ApiError && error.code === 'conflict')) return attempt()
+    const wasLate = error instanceof ApiError && (error.code === 'conflict' || error.code === 'not_found')
+    if (wasLate || isUniqueViolation(error)) return attempt()
     throw error
   })
 }
 
 /** The user this identity belongs to. No account is created without an open invitation. Throws OidcSignInError. */
-async function resolveUserIn(tx: Tx, { identity, issuer, now }: OidcLogin): Promise<string> {
+async function resolveUserIn(tx: Tx, { identity, issuer, invitation_id, now }: OidcLogin): Promise<Found> {
   const { subject, verified_email } = identity
   const provider_id = `oidc ${issuer}`
   await lockAddress(tx, subject)
@@ -116,51 +145,37 @@ async function resolveUserIn(tx: Tx, { identity, issuer, now }: OidcLogin): Prom
   }
   if (email !== null) await lockAddress(tx, email)
   const user = await findUser(tx, linked ?? email!)
-  const user_id = user ? user.id : newId('user', now)
-  if (!user || (await organizationsOf(tx, user_id)).length === 0) {
-    await acceptOpenInvitation(tx, {
-      user_id,
-      email: user?.email ?? email!,
-      name: identity.name,
-      exists: user !== null,
-      now,
-    })
-  }
+  if (user && linked === null) await requireUnlinked(tx, user, provider_id)
+  const isMember = user !== null && (await organizationsOf(tx, user.id)).length > 0
+  if (isMember && invitation_id !== undefined) throw new OidcSignInError('oidc_expired', 'The choice was made before.')
+  const address = user?.email ?? email!
+  const invitations = isMember ? [] : await findInvitationsOf(tx, { email: address, now })
+  if (invitations.length > 1 && invitation_id === undefined) return { invited: address }
+  const invitation = invitations.find(({ id }) => invitation_id === undefined || id === invitation_id)
+  if (!isMember && !invitation)
+    throw new OidcSignInError('oidc_no_account', 'There is neither an account nor an invitation of this address.')
+  const name = identity.name ?? address.split('@', 1)[0]!
+  const joiner = user ? { user_id: user.id } : { newcomer: { name, password_hash: null, email_verified: true } }
+  const user_id = invitation ? await joinIn(tx, invitation, { ...joiner, now }) : user!.id
   if (linked === null) {
-    if (user) await requireUnlinked(tx, user, provider_id, now)
+    if (user && !user.email_verified) await endUnverified(tx, { user_id, now })
     await insertOidcLogin(tx, { id: newRowId('login', now), user_id, provider_id, subject, now })
   }
-  return user_id
+  return { user_id }
 }
 
-/** Accepts the newest open invitation of the address, and creates the user where there is none. Throws OidcSignInError. */
-async function acceptOpenInvitation(
-  tx: Tx,
-  person: { user_id: string; email: string; name: string | null; exists: boolean; now: Date },
-): Promise<void> {
-  const { user_id, email, exists, now } = person
-  const invitation = await findInvitationOf(tx, { email, now })
-  if (!invitation || !(await acceptInvitation(tx, invitation.id))) {
-    throw new OidcSignInError('oidc_no_account', 'There is neither an account nor an invitation of this address.')
-  }
-  const name = person.name ?? email.split('@', 1)[0]!
-  const row = { id: user_id, login_id: '', email, name, password_hash: null, email_verified: true, now }
-  if (!exists) await insertUser(tx, row)
-  await addMember(tx, { org_id: invitation.org_id, user_id, role: invitation.role, now })
-}
-
-/**
- * An address may be given to another person at the provider: whoever is linked already stays linked. What was set up before the
- * address was verified ends here, since another person may have done it. Throws OidcSignInError.
- */
-async function requireUnlinked(tx: Tx, user: UserRow, provider_id: string, now: Date): Promise<void> {
+/** An address may be given to another person at the provider: whoever is linked already stays linked. Throws OidcSignInError. */
+async function requireUnlinked(tx: Tx, user: UserRow, provider_id: string): Promise<void> {
   const logins = await findLogins(tx, user.id)
   if (logins.some((each) => each.provider_id === provider_id)) {
     throw new OidcSignInError('oidc_other_account', 'The account is linked to another person of the provider.')
   }
-  if (user.email_verified) return
-  const keys = await dropUnverifiedLogin(tx, { user_id: user.id, now })
-  await recordRevoked(tx, keys, { actor: { kind: 'person', user_id: user.id, key_id: null }, now })
+}
+
+/** What was set up before the address was verified ends, since another person may have done it. */
+async function endUnverified(tx: Tx, { user_id, now }: { user_id: string; now: Date }): Promise<void> {
+  const keys = await dropUnverifiedLogin(tx, { user_id, now })
+  await recordRevoked(tx, keys, { actor: { kind: 'person', user_id, key_id: null }, now })
 }
 
 function addressOf(text: string): string | null {

@@ -27,6 +27,7 @@ const FOREIGN: Array<Record<string, string>> = [
 /** Every console route that changes something, with a body that would pass. */
 const CHANGES: Array<[string, string, unknown]> = [
   ['POST', '/console/auth/sign-in/email', { email: 'a@example.com', password: PASSWORD }],
+  ['POST', '/console/auth/oidc/invitations', { invitation_id: 'inv_1' }],
   ['POST', '/console/auth/sign-out', undefined],
   ['POST', '/console/session/organization', { organization_id: 'org_1' }],
   ['POST', '/console/password', { current_password: PASSWORD, new_password: PASSWORD }],

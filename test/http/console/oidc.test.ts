@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, afterEach, test } from 'node:test'
+import { newCustomer, type TestPerson } from '../../support/http/app.ts'
 import { browserOf, newPerson, sameInAnother, signInAs } from '../../support/http/people.ts'
 import { send } from '../../support/http/send.ts'
 import { freshEmail, freshSubject, startOidcApp } from './oidc-app.ts'
@@ -64,6 +65,8 @@ test('somebody new gets in by an open invitation of the address and becomes a me
   const { session } = await signInBy({ sub: freshSubject(), email, email_verified: true, name: ' Grace Hopper ' })
   const { user, organization } = await whoIs(session)
   assert.deepEqual([user.email, user.name, organization.id, organization.role], [email, 'Grace Hopper', org, 'admin'])
+  const [accepted] = await activity(session)
+  assert.deepEqual([accepted.action, accepted.target, accepted.actor.email], ['invitation.accept', body.id, email])
   const again = { token: body.token, name: 'Eve', password: 'a password of eve' }
   assert.equal((await send(app, 'POST', '/console/invitations/accept', {}, again)).status, 404)
 
@@ -79,6 +82,70 @@ async function linkedSubject(user_id: string): Promise<string | undefined> {
   const login = await db.selectFrom('logins').select('account_id').where('user_id', '=', user_id).executeTakeFirst()
   return login?.account_id
 }
+
+const CHOICE = '/console/auth/oidc/invitations'
+const choose = (browser: object, invitation_id: string) => send(app, 'POST', CHOICE, browser, { invitation_id })
+
+/** Somebody whom these people invite, just back from the provider, with the cookie to choose. */
+async function invitedBy(...owners: TestPerson[]) {
+  const email = freshEmail()
+  const invitations: string[] = []
+  for (const { cookie } of owners)
+    invitations.push((await send(app, 'POST', '/console/invitations', { cookie }, { email, role: 'admin' })).body.id)
+  const person = { sub: freshSubject(), email, email_verified: true, name: 'Grace' }
+  const { to, cookies, session } = await signInBy(person)
+  assert.deepEqual([to, session], [`${app.url}/invitations/choose`, ''])
+  const set_cookie = cookies.find((each) => each.startsWith('kinora.oidc_choice='))!
+  return { email, person, invitations, set_cookie, browser: { cookie: set_cookie.split(';', 1)[0]! } }
+}
+
+test('somebody whom several organizations invite is asked which one to join, and is in none before that', async () => {
+  const [one, other] = [await newCustomer(app), await newCustomer(app)]
+  const { email, person, invitations, set_cookie, browser } = await invitedBy(one, other)
+  assert.match(set_cookie, /; Max-Age=600; Path=\/console\/auth\/oidc; HttpOnly; SameSite=Lax$/)
+  const { body, headers } = await send(app, 'GET', CHOICE, browser)
+  assert.equal(headers.get('cache-control'), 'no-store')
+  assert.deepEqual([body.email, body.invitations.length], [email, 2])
+  const { expires_at, ...newest } = body.invitations[0]
+  const { name } = (await whoIs(other.cookie)).organization
+  assert.deepEqual(newest, { id: invitations[1], organization: { name }, role: 'admin', invited_by: other.email })
+  assert.equal(typeof expires_at, 'number')
+  const { db } = app.database
+  assert.equal((await db.selectFrom('users').select('id').where('email', '=', email).execute()).length, 0)
+
+  const joined = await choose(browser, invitations[0]!)
+  assert.equal(joined.status, 200)
+  assert.deepEqual([joined.body.organization.id, joined.body.organizations.length], [one.org_id, 1])
+  assert.ok(joined.headers.getSetCookie().some((each) => /^kinora\.oidc_choice=; Max-Age=0/.test(each)))
+  const [accepted] = await activity(one.cookie)
+  assert.deepEqual(
+    [accepted.action, accepted.target, accepted.actor.email],
+    ['invitation.accept', invitations[0], email],
+  )
+  assert.equal((await choose(browser, invitations[1]!)).status, 404, 'one choice, one organization')
+  assert.equal((await signInBy(person)).to, `${app.url}/`)
+})
+
+test('404 for an invitation of somebody else, one that was withdrawn and one that never was; 401 without the cookie of the choice or too late', async () => {
+  const [one, other] = [await newCustomer(app), await newCustomer(app)]
+  const foreign = await invitedBy(one, other)
+  const { invitations, browser } = await invitedBy(one, other)
+  await send(app, 'DELETE', `/console/invitations/${invitations[1]}`, { cookie: other.cookie })
+  const refused = await Promise.all(
+    [invitations[1]!, foreign.invitations[0]!, 'inv_none'].map((id) => choose(browser, id)),
+  )
+  assert.deepEqual(new Set(refused.map(({ status, text }) => `${status} ${text}`)).size, 1)
+  assert.equal(refused[0]!.status, 404)
+
+  const changed = { cookie: `${browser.cookie.slice(0, -4)}AAAA` }
+  for (const wrong of [{}, { cookie: 'kinora.oidc_choice=' }, changed, { cookie: one.cookie }]) {
+    for (const answer of [await send(app, 'GET', CHOICE, wrong), await choose(wrong, invitations[0]!)])
+      assert.deepEqual([answer.status, answer.body.error.code], [401, 'missing_api_key'])
+  }
+  app.clock.advance(600)
+  assert.equal((await choose(browser, invitations[0]!)).status, 401)
+  assert.equal((await send(app, 'GET', CHOICE, foreign.browser)).status, 401)
+})
 
 test('no one signs in without an account or an open invitation, and no account is created', async () => {
   const count = async () => (await app.database.db.selectFrom('users').select('id').execute()).length

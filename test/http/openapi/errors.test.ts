@@ -54,6 +54,11 @@ const ELSEWHERE: Record<string, Partial<Record<ErrorCode, string>>> = {
     invalid_request_error: 'responses/socket-connection.test.ts',
     csrf_failed: 'responses/socket-connection.test.ts',
   },
+  'GET /console/auth/oidc/invitations': { missing_api_key: 'console/oidc.test.ts' },
+  'POST /console/auth/oidc/invitations': {
+    missing_api_key: 'console/oidc.test.ts',
+    not_found: 'console/oidc.test.ts',
+  },
   'POST /console/auth/sign-in/email': { rate_limit_exceeded: 'console/sign-in-limit.test.ts' },
   'POST /console/auth/sign-in/two-factor': {
     invalid_api_key: 'console/two-factor.test.ts',
@@ -153,6 +158,8 @@ async function provocations(): Promise<typeof calls> {
       permission_denied: { path: `${endpoint}/redeliver`, body: { since: 0 }, by: { key: colleague.key } },
     },
     'GET /console/auth/oidc': { unknown_url: { by: {} } },
+    'GET /console/auth/oidc/invitations': { unknown_url: { by: {} } },
+    'POST /console/auth/oidc/invitations': { unknown_url: { body: { invitation_id: 'inv_none' }, by: page } },
     'GET /console/auth/oidc/callback': { unknown_url: { path: '/console/auth/oidc/callback?error=x', by: {} } },
   }
 }
