@@ -1,6 +1,6 @@
 import type { Context } from '../context.ts'
 import { DELIVERY_QUEUE } from '../events/event.ts'
-import { deliveryClaims } from '../events/store/delivery-claims.ts'
+import { deliveryQueue } from '../events/store/delivery-claims.ts'
 import { deleteEventsBefore } from '../events/store/events.ts'
 import { findSkippable, skipPending } from '../events/store/skipped.ts'
 import { isSecretInUse } from '../nodes/join.ts'
@@ -36,11 +36,7 @@ async function reclaimDeliveries(
   ctx: Pick<Context, 'db' | 'changes' | 'log'>,
   expired: { expired_seconds_max?: number },
 ): Promise<void> {
-  const claims = deliveryClaims(
-    { subscriptions: new Map(), organizations: new Map() },
-    { subscription: 0, organization: 0, all: 0 },
-  )
-  const count = await claims.releaseExpired(ctx.db, expired)
+  const count = await deliveryQueue.claims.releaseExpired(ctx.db, expired)
   if (count === 0) return
   ctx.changes.announce(RECLAIMED_TOPIC, DELIVERY_QUEUE)
   ctx.log.warn('deliveries_reclaimed', { count })

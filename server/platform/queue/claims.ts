@@ -7,6 +7,9 @@ export const LEASE_SECONDS = 10
 /** A lease with less than this part left is renewed: early enough that two turns may be missed, not so early that short work is written for it. */
 export const RENEWED_BELOW = 0.7
 
+/** The end of a lease that begins now. */
+const LEASE = sql`now() + ${LEASE_SECONDS} * interval '1 second'`
+
 /** The columns every queue row has. `claim_id` names the claim of one worker, which writes only under it. */
 export type Claimed = { id: string; claim_id: string | null }
 
@@ -17,22 +20,28 @@ export type Claimed = { id: string; claim_id: string | null }
  */
 export type QueueTable = { table: string; due: string; open: RawBuilder<unknown>; also?: RawBuilder<unknown> }
 
+/** What a claim is to take: see `claim`. */
+export type Wanted = {
+  claim_id: string
+  now: Date
+  limit: number
+  due_from?: Date | null
+  only?: RawBuilder<unknown> | undefined
+}
+
 export type Claims<Row extends Claimed> = {
   /**
    * Takes up to `limit` rows that are due at `now` for one worker, the longest due first. Rows others are taking are skipped. With
    * `due_from`, only rows due since then: what the index still holds of rows that were due before is not read. With `only`, those alone
    * of which it holds: it is a filter on rows found by their due time, and names columns of the table.
    */
-  claim(
-    db: Db,
-    wanted: {
-      claim_id: string
-      now: Date
-      limit: number
-      due_from?: Date | null
-      only?: RawBuilder<unknown> | undefined
-    },
-  ): Promise<Row[]>
+  claim(db: Db, wanted: Wanted): Promise<Row[]>
+  /** What a worker reports of the rows that take one of its slots, where claims depend on them. */
+  under_way?: {
+    begin(row: Row): void
+    /** Returns whether rows that are due may have waited for this one to end. */
+    end(row: Row): boolean
+  }
   /** When a row is, or was, due. */
   dueOf(row: Row): Date
   /** Renews leases that have run for a while, and returns the ids of the rows that are no longer under their claim. */
@@ -51,25 +60,18 @@ export type Claims<Row extends Claimed> = {
  * Claims on the rows of a queue. Leases use the database's clock, because they are about processes that are alive now. Due times use the
  * clock of the service, as all calendar time does.
  */
-export function claimsOn<Row extends Claimed>({
-  table: name,
-  due: column,
-  open,
-  also = sql``,
-}: QueueTable): Claims<Row> {
+export function claimsOn<Row extends Claimed>(queue: QueueTable): Claims<Row> {
+  const { table: name, due: column, open } = queue
   const table = sql.table(name)
   const due = sql.ref(column)
-  const lease = sql`now() + ${LEASE_SECONDS} * interval '1 second'`
   return {
     async claim(db, { claim_id, now, limit, due_from = null, only }) {
       const since = due_from ? sql`and ${due} >= ${due_from}` : sql``
       const filter = only ? sql`and ${only}` : sql``
-      const result = await sql<Row>`
-        update ${table} as q set claim_id = ${claim_id}, claimed_until = ${lease}${also}
-        where id = any(array(
-          select id from ${table} where ${open} and claim_id is null and ${due} <= ${now} ${since} ${filter}
-          order by ${due} limit ${limit} for update skip locked))
-        returning q.*`.execute(db)
+      const ids = sql`
+        select id from ${table} where ${open} and claim_id is null and ${due} <= ${now} ${since} ${filter}
+        order by ${due} limit ${limit} for update skip locked`
+      const result = await takeRows<Row>(queue, claim_id, ids).execute(db)
       return result.rows
     },
 
@@ -81,7 +83,7 @@ export function claimsOn<Row extends Claimed>({
       // which is long under a snapshot: rows are looked up by id.
       const result = await sql<{ id: string }>`
         with held as (select * from ${listed(held)}), renewed as (
-          update ${table} set claimed_until = ${lease} where id = any(array(
+          update ${table} set claimed_until = ${LEASE} where id = any(array(
             select q.id from ${table} as q join held using (id)
             where q.id = any(${idsOf(held)}::text[]) and q.claim_id = held.claim_id and coalesce(q.claimed_until, now()) < now() + ${LEASE_SECONDS * RENEWED_BELOW} * interval '1 second'
             for update of q skip locked)))
@@ -140,6 +142,17 @@ export function claimsOn<Row extends Claimed>({
       return Number(result.numAffectedRows)
     },
   }
+}
+
+/** The statement that takes the rows with these ids, and returns them. */
+export function takeRows<Row>(
+  { table, also = sql`` }: QueueTable,
+  claim_id: string,
+  ids: RawBuilder<unknown>,
+): RawBuilder<Row> {
+  return sql<Row>`
+    update ${sql.table(table)} as q set claim_id = ${claim_id}, claimed_until = ${LEASE}${also}
+    where id = any(array(${ids})) returning q.*`
 }
 
 /** In addition to the join: given the ids, PostgreSQL looks each up instead of reading the whole table for a list of unknown length. */

@@ -181,12 +181,17 @@ function hold<Row extends Claimed>(state: State<Row>, row: Row, leased_until: nu
 
 /** Works on a row. Only a row that was just claimed takes a slot: one that has waited must not queue behind rows that are stuck. */
 function begin<Row extends Claimed>(state: State<Row>, entry: Held<Row>, { slot }: { slot: boolean }): void {
-  if (slot) state.slots += 1
+  const { row } = entry
+  const { under_way } = state.claims
+  if (slot) {
+    state.slots += 1
+    under_way?.begin(row)
+  }
   const working = work(state, entry).finally(() => {
     state.running.delete(working)
     if (!slot) return
     state.slots -= 1
-    if (state.more) state.hinted.resolve()
+    if (under_way?.end(row) || state.more) state.hinted.resolve()
   })
   state.running.add(working)
 }

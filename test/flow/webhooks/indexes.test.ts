@@ -1,11 +1,10 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import type { Kysely, KyselyPlugin, RootOperationNode } from 'kysely'
 import { listDeliveries } from '../../../server/events/store/deliveries.ts'
 import { deliveryClaims, observedDeliveryQueue } from '../../../server/events/store/delivery-claims.ts'
-import type { Database } from '../../../server/platform/db/db.ts'
 import { newId } from '../../../server/platform/ids.ts'
 import { readDepth } from '../../../server/platform/queue/depth.ts'
+import { plansOf } from '../../support/data/plans.ts'
 import { type TestDatabase, testDatabase } from '../../support/data/postgres.ts'
 import { insertBacklog } from './backlog-rows.ts'
 
@@ -30,8 +29,7 @@ test('the depth of a long queue of deliveries is read from the index of due time
 })
 
 test('a claim reads the first deliveries of each subscription from its own index', async () => {
-  const none = { subscriptions: new Map<string, number>(), organizations: new Map<string, number>() }
-  const claims = deliveryClaims(none, { subscription: 8, organization: 32, all: 128 })
+  const claims = deliveryClaims({ owner: 8, organization: 32, all: 128 })
   const [plan] = await plansOf(database, (db) => claims.claim(db, { claim_id: 'w/1', now: NOW, limit: 100 }))
   assert.match(plan!, /Index (Only )?Scan using event_deliveries_ready/)
   assert.doesNotMatch(plan!, /event_deliveries_due|Seq Scan on event_deliveries/)
@@ -45,26 +43,3 @@ test('deliveries of one state are listed from the index of states, also where th
     assert.doesNotMatch(plan!, /Sort/)
   }
 })
-
-/** Makes the statements of `run`, and returns the plan that PostgreSQL has for each, as text. Rows that it may count on: analyze first. */
-async function plansOf(
-  { db, pool }: Pick<TestDatabase, 'db' | 'pool'>,
-  run: (db: Kysely<Database>) => Promise<unknown>,
-): Promise<string[]> {
-  const nodes: RootOperationNode[] = []
-  const recorder: KyselyPlugin = {
-    transformQuery({ node }) {
-      nodes.push(node)
-      return node
-    },
-    transformResult: async ({ result }) => result,
-  }
-  await run(db.withPlugin(recorder))
-  const plans: string[] = []
-  for (const node of nodes) {
-    const { sql, parameters } = db.getExecutor().compileQuery(node, { queryId: 'plan' })
-    const { rows } = await pool.query(`explain (costs off) ${sql}`, parameters as unknown[])
-    plans.push(rows.map((row) => row['QUERY PLAN']).join('\n'))
-  }
-  return plans
-}

@@ -109,8 +109,7 @@ export async function endedVideo({ app, person }: Pick<WebhooksApp, 'app' | 'per
 
 /** Sends the deliveries that are due by the hand-moved clock, once. Returns how many. */
 export async function deliverDue(app: TestApp, options: AttemptOptions = {}, limit = 1000): Promise<number> {
-  const none = { subscriptions: new Map<string, number>(), organizations: new Map<string, number>() }
-  const claims = deliveryClaims(none, { subscription: 1000, organization: 1000, all: 2000 })
+  const claims = deliveryClaims({ owner: 1000, organization: 1000, all: 2000 })
   const wanted = { claim_id: `tick/${randomUUID()}`, now: app.clock.now(), limit }
   const claimed = await claims.claim(app.ctx.db, wanted)
   await Promise.all(claimed.map((each) => deliver(app.ctx, each, options)))
