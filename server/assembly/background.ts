@@ -51,7 +51,7 @@ export function startBackground(
   const worker = { sole, worker_id: presence?.worker_id }
   const workers = [
     startPipeline(ctx, { ...worker, on_completed: variants.expect }),
-    startResponseWorker(ctx, responding, { ...worker, concurrency: config.limits.pipeline_concurrency }),
+    startResponseWorker(ctx, responding, { ...worker, share: config.limits.pipeline_concurrency }),
     startDeliveryWorker(ctx, worker),
   ]
   const watching = presence ? watchForDead(ctx) : null

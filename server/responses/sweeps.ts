@@ -2,7 +2,7 @@ import type { Context } from '../context.ts'
 import { addSeconds } from '../platform/clock.ts'
 import { RECLAIMED_TOPIC } from '../platform/queue/worker.ts'
 import type { Sweep } from '../platform/sweep.ts'
-import { responseClaims } from './background/claims.ts'
+import { responseQueue } from './background/claims.ts'
 import { deleteResponsesEndedBefore, RESPONSE_QUEUE, RESPONSE_TOPIC } from './stored/store/responses.ts'
 
 /** Stored responses, with their input and output, are deleted this long after they ended. */
@@ -26,7 +26,7 @@ async function reclaimResponses(
   ctx: Pick<Context, 'db' | 'changes' | 'log'>,
   expired: { expired_seconds_max?: number },
 ): Promise<void> {
-  const count = await responseClaims.releaseExpired(ctx.db, expired)
+  const count = await responseQueue.claims.releaseExpired(ctx.db, expired)
   if (count === 0) return
   ctx.changes.announce(RECLAIMED_TOPIC, RESPONSE_QUEUE)
   ctx.log.warn('responses_reclaimed', { count })

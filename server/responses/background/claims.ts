@@ -4,6 +4,7 @@ import { addSeconds } from '../../platform/clock.ts'
 import type { Db } from '../../platform/db/db.ts'
 import { type Claims, claimsOn, type QueueTable } from '../../platform/queue/claims.ts'
 import type { ObservedQueue } from '../../platform/queue/depth.ts'
+import { fairClaims } from '../../platform/queue/fair-claims.ts'
 import { RESPONSE_QUEUE, type ResponseRow } from '../stored/store/responses.ts'
 
 /** A background response that one worker has claimed. */
@@ -11,18 +12,22 @@ export type ClaimedResponse = ResponseRow & { claim_id: string; request: NonNull
 
 const OPEN: QueueTable = { table: 'responses', due: 'next_run_at', open: sql`finished_at is null` }
 
-/** Claims on background responses that have not ended. Each claim counts as an attempt. */
-export const responseClaims: Claims<ClaimedResponse> = claimsOn({
-  ...OPEN,
-  also: sql`, attempts = attempts + 1`,
-})
-
 /** For metrics. */
 export const observedResponseQueue: ObservedQueue = {
   ...{ ...OPEN, queue: RESPONSE_QUEUE, state: sql`status`, states: ['queued', 'in_progress'] },
 }
 
-export const responseQueue = { queue: RESPONSE_QUEUE, claims: responseClaims } as const
+/** For releasing what a dead worker held. */
+export const responseQueue = { queue: RESPONSE_QUEUE, claims: claimsOn<ClaimedResponse>(OPEN) } as const
+
+/**
+ * Claims on background responses that have not ended, up to `share` of an organization at a time and twice as many of all. Each claim
+ * counts as an attempt.
+ */
+export function responseClaims(share: number): Claims<ClaimedResponse> {
+  const counted = sql`, attempts = attempts + 1`
+  return fairClaims({ ...OPEN, owner: 'org_id', also: counted }, { owner: share, organization: share, all: share * 2 })
+}
 
 /**
  * Which responses this process can work on: while configurations differ, during a rolling change, those of models it does not know are left

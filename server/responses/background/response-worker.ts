@@ -12,16 +12,20 @@ const STOP_SECONDS = { finish: 20, abort: 20 }
 
 export type ResponseWorker = { stop(): Promise<void> }
 
-/** Runs background responses as they become due. `sole`: no other worker can be alive on this database. */
+/**
+ * Runs background responses as they become due, up to `share` of an organization at a time and twice as many of all: an organization alone
+ * is not slowed down by what is kept free for others. `sole`: no other worker can be alive on this database.
+ */
 export function startResponseWorker(
   ctx: LiveContext,
   deps: ResponseDeps,
-  options: { sole: boolean; worker_id?: string | undefined; concurrency: number; stop_seconds?: number },
+  options: { sole: boolean; worker_id?: string | undefined; share: number; stop_seconds?: number },
 ): ResponseWorker {
   const { db, clock, changes } = ctx
-  const { sole, worker_id, concurrency, stop_seconds: finish = STOP_SECONDS.finish } = options
+  const { sole, worker_id, share, stop_seconds: finish = STOP_SECONDS.finish } = options
   const worker = startWorker<ClaimedResponse>({
-    ...{ db, clock, changes, queue: RESPONSE_QUEUE, claims: responseClaims, concurrency, sole, worker_id },
+    ...{ db, clock, changes, sole, worker_id, queue: RESPONSE_QUEUE },
+    ...{ claims: responseClaims(share), concurrency: share * 2 },
     only: (now) => servedResponses(ctx, now),
     stop_seconds: { ...STOP_SECONDS, finish },
     async run(claimed, signal) {

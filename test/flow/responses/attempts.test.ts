@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, afterEach, before, test } from 'node:test'
 import { openMeter } from '../../../server/billing/meter.ts'
-import { responseClaims } from '../../../server/responses/background/claims.ts'
+import { responseQueue } from '../../../server/responses/background/claims.ts'
 import { runClaimed } from '../../../server/responses/background/run-claimed.ts'
 import { openContextLengths } from '../../../server/responses/context/lengths.ts'
 import { claimResponse } from '../../support/data/claims.ts'
@@ -42,7 +42,7 @@ async function interrupt(id: string): Promise<void> {
   stopping.abort(new Error('the service is stopping'))
   await assert.rejects(run, /stopping/)
   await meter.close()
-  await responseClaims.releaseAllBut(service.app.ctx.db, [])
+  await responseQueue.claims.releaseAllBut(service.app.ctx.db, [])
 }
 
 const DELIVERED = { prompt_tokens: 40, completion_tokens: 300, total_tokens: 340 }

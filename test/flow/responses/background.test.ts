@@ -3,7 +3,7 @@ import { after, afterEach, before, test } from 'node:test'
 import { allSweeps } from '../../../server/assembly/background.ts'
 import { armFailpoint } from '../../../server/platform/failpoint.ts'
 import { LEASE_SECONDS } from '../../../server/platform/queue/claims.ts'
-import { responseClaims } from '../../../server/responses/background/claims.ts'
+import { responseQueue } from '../../../server/responses/background/claims.ts'
 import type { ResponseObject } from '../../../server/responses/schema/response.ts'
 import { newCustomer } from '../../support/http/app.ts'
 import { type BackgroundApp, startBackgroundApp } from '../../support/http/background-app.ts'
@@ -34,7 +34,7 @@ const crashAt = (point: string) =>
 /** Works, and loses the process on the way; what it held is free again. */
 async function crash(): Promise<void> {
   await assert.rejects(service.tick(), Crash)
-  await responseClaims.releaseAllBut(service.app.ctx.db, [])
+  await responseQueue.claims.releaseAllBut(service.app.ctx.db, [])
 }
 const query = async (text: string, values: unknown[] = []) => (await service.app.database.pool.query(text, values)).rows
 const submitted = async (changes: Record<string, unknown> = {}): Promise<string> => {
@@ -191,7 +191,7 @@ test('a response canceled while its worker is dead ends with the items of its st
   // Still claimed by the dead worker: the request is stored, and the next worker ends it.
   const canceling = service.call('POST', `${id}/cancel`)
   while ((await row(id)).cancel_requested_at === null) await new Promise(setImmediate)
-  await responseClaims.releaseAllBut(service.app.ctx.db, [])
+  await responseQueue.claims.releaseAllBut(service.app.ctx.db, [])
   const { status, body } = await canceling
   assert.deepEqual([status, body.status], [200, 'cancelled'])
   assert.deepEqual(

@@ -29,7 +29,7 @@ async function startWorker(stop_seconds: number) {
   const responses = startResponseWorker(
     ctx,
     { meter, lengths: openContextLengths() },
-    { sole: false, concurrency: 4, stop_seconds },
+    { sole: false, share: 4, stop_seconds },
   )
   return {
     async stop() {

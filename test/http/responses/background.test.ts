@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, afterEach, before, test } from 'node:test'
 import { newColleague, newCustomer, type TestPerson } from '../../support/http/app.ts'
-import { type BackgroundApp, readStream, startBackgroundApp } from '../../support/http/background-app.ts'
+import { type BackgroundApp, readStream, SHARE, startBackgroundApp } from '../../support/http/background-app.ts'
 import { balanceOf, chargesOf } from '../../support/http/metered-chat-app.ts'
 import { readEvents } from '../../support/http/response-requests.ts'
 import { assertRefused } from '../../support/http/videos-app.ts'
@@ -203,6 +203,21 @@ test('every HTTP error occurs at submission, and nothing is stored', async () =>
     poor.org_id,
   ])
   assert.equal(rows[0].n, 0)
+})
+
+test('many slow responses of one organization delay none of another, and run when others of theirs end', async () => {
+  const slow = await newCustomer(service.app)
+  const { requests } = service.upstream
+  const before = requests.length
+  service.upstream.always({ kind: 'stall' })
+  const made = await Promise.all(Array.from({ length: 2 * SHARE + 1 }, () => service.submit({}, slow)))
+  while (requests.length - before < SHARE) await new Promise(setImmediate)
+  service.upstream.always(null)
+  assert.equal((await service.ended((await service.submit()).body.id)).status, 'completed')
+  assert.equal(requests.length - before, SHARE + 1)
+  service.upstream.release()
+  const texts = await Promise.all(made.map(({ body }) => readStream(service.app, slow, `${body.id}?stream=true`)))
+  assert.ok(texts.every((text) => text.includes('response.completed')))
 })
 
 test('400 for continuing a response that has not ended; afterwards it can be continued', async () => {

@@ -23,7 +23,7 @@ export async function startBackgroundApp({
   worker?: boolean
   beside?: { app: TestApp; upstream: ChatUpstream; person: TestPerson }
 } = {}) {
-  const service = await startChatService([MODEL], { background: worker, beside, more: PLANS })
+  const service = await startChatService([MODEL], { background: worker, beside, more: MORE })
   const { app } = service
   const person = beside?.person ?? (await newCustomer(app))
   const meter = openMeter(app.ctx.db)
@@ -57,7 +57,12 @@ export async function startBackgroundApp({
 }
 
 const MODEL = { id: 'm', context_length: 100_000, capabilities: ['vision', 'tools', 'reasoning', 'structured_outputs'] }
-const PLANS = 'plans: { free: {}, bare: { chat_models: [] } }\n'
+/** Responses of one organization that run at a time. */
+export const SHARE = 8
+const MORE = `
+plans: { free: {}, bare: { chat_models: [] } }
+limits: { pipeline_concurrency: ${SHARE} }
+`
 
 /** The text of a stream until its end. */
 export async function readStream(app: { url: string }, { key }: { key: string }, path: string): Promise<string> {
