@@ -55,6 +55,7 @@ function context(): Context {
     video_models: [],
     chat_models: ['*'],
     max_concurrent_renders: 0,
+    max_background_responses: 0,
   } as unknown as Plan
   const config = { plans: new Map([['bench', plan]]), chat_models: [model()] } as unknown as Config
   const engine = openaiChat({ kind: 'openai', base_url })

@@ -6,6 +6,7 @@ export function planOf(config: Config, name: string): Plan {
   return (
     config.plans.get(name) ?? {
       max_concurrent_renders: 0,
+      max_background_responses: 0,
       requests_per_minute: null,
       video_models: [],
       chat_models: [],

@@ -7,6 +7,7 @@ import { completeStorage } from './storage.ts'
 
 export const DEFAULT_PLAN: Plan = {
   max_concurrent_renders: 2,
+  max_background_responses: 1000,
   requests_per_minute: null,
   video_models: ['*'],
   chat_models: ['*'],

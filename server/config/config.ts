@@ -5,6 +5,7 @@ import type { StorageConfig } from './storage.ts'
 
 export type Plan = {
   max_concurrent_renders: number
+  max_background_responses: number
   requests_per_minute: number | null
   video_models: readonly string[]
   chat_models: readonly string[]

@@ -17,6 +17,9 @@ const Url = (pattern: string, description: string) =>
 const Plan = Type.Object(
   {
     max_concurrent_renders: Type.Optional(Type.Integer({ minimum: 0, maximum: 100_000, description: 'Default 2.' })),
+    max_background_responses: Type.Optional(
+      Type.Integer({ minimum: 0, maximum: 100_000, description: 'Default 1000.' }),
+    ),
     requests_per_minute: Type.Optional(
       Type.Union([Type.Integer({ minimum: 1 }), Type.Null()], {
         description: 'Per person in an organization. null turns the limit off.',

@@ -113,7 +113,10 @@ const LIMITS: ReadonlyArray<readonly [section: string, text: string]> = [
     '16',
     `image ${BYTES_MAX.image / 1e6}, audio ${BYTES_MAX.audio / 1e6}, video ${BYTES_MAX.video / 1e6}, PDF ${BYTES_MAX.pdf / 1e6}, text ${BYTES_MAX.text / 1e6} MB each`,
   ],
-  ['16', `by plan, default ${DEFAULT_PLAN.max_concurrent_renders};`],
+  [
+    '16',
+    `by plan, default ${DEFAULT_PLAN.max_concurrent_renders}; by plan, default ${DEFAULT_PLAN.max_background_responses};`,
+  ],
 ]
 
 test('the limits of docs/contract.md are those of the code', () => {

@@ -9,6 +9,7 @@ import { loadContext } from '../context/load.ts'
 import { newResponseId } from '../ids.ts'
 import type { Item } from '../schema/items.ts'
 import type { CreateResponse, ResponseObject, TextFormat } from '../schema/response.ts'
+import { requireRoom } from '../stored/save.ts'
 import { checkForModel } from './check/body.ts'
 import { effortOf } from './engine-request.ts'
 import type { ForwardedTools } from './tools.ts'
@@ -28,7 +29,8 @@ export type PreparedCall = {
 
 /**
  * Checks everything that can be checked before the model is asked, in the order of the contract: the model and its capabilities, the
- * previous response and referenced items, the balance, then files and the length of the context. Throws ApiError.
+ * previous response and referenced items, the balance, room for a background response, then files and the length of the context. Throws
+ * ApiError.
  */
 export async function prepareCall(
   ctx: Context,
@@ -45,6 +47,7 @@ export async function prepareCall(
   // Before files are fetched and rendered for the caller.
   const admitted = meter.admit(org_id)
   if (admitted) await admitted
+  if (body.background && !call.queued) await requireRoom(ctx, principal, { added: 1 })
   const prepared = { model, engine: served.engine, tools: settings.tools, history, input }
   if (call.generate === false) return { ...prepared, turn: null, dropped_items: skipped }
   const asked = { org_id, model, served, body, context, skipped, settings, lengths }

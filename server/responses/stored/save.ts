@@ -1,6 +1,10 @@
+import { planOf } from '../../catalog/entitlements.ts'
+import type { Config } from '../../config/config.ts'
 import type { Context } from '../../context.ts'
 import type { Principal } from '../../identity/caller/principal.ts'
+import type { Db } from '../../platform/db/db.ts'
 import { writeGroupOrEach } from '../../platform/db/groups.ts'
+import { ApiError } from '../../platform/errors.ts'
 import { failpoint } from '../../platform/failpoint.ts'
 import { QUEUE_TOPIC } from '../../platform/queue/worker.ts'
 import { responseEvent } from '../events/event.ts'
@@ -8,7 +12,7 @@ import { type ItemKind, newItemId } from '../ids.ts'
 import type { Item } from '../schema/items.ts'
 import type { CreateResponse, ResponseObject } from '../schema/response.ts'
 import { insertEvents } from './store/events.ts'
-import { insertResponses, RESPONSE_QUEUE, writeResponse } from './store/responses.ts'
+import { countUnfinished, insertResponses, lockUnfinished, RESPONSE_QUEUE, writeResponse } from './store/responses.ts'
 
 /** A response with the items of its request alone, in order, each with an id: what is stored, and what a socket caches. */
 export type ResponseRecord = { response: ResponseObject; input: readonly Item[] }
@@ -38,10 +42,10 @@ export async function saveResponse(
 
 /**
  * Stores a response as `queued`, due at once, with its first two events. The caller has made every check that is an HTTP error, and
- * replaced references in `input` by their items.
+ * replaced references in `input` by their items. Throws ApiError `concurrency_limit_exceeded` when others have taken the last place.
  */
 export async function enqueueResponse(
-  ctx: Pick<Context, 'db' | 'clock' | 'changes'>,
+  ctx: Pick<Context, 'config' | 'db' | 'clock' | 'changes'>,
   call: { principal: Principal; request_id: string; body: CreateResponse },
   record: ResponseRecord,
 ): Promise<void> {
@@ -52,10 +56,27 @@ export async function enqueueResponse(
   await ctx.db.transaction().execute(async (tx) => {
     await insertResponses(tx, [await writeResponse({ ...newRow(ctx, call, record), request })])
     await insertEvents(tx, response.id, { first_number: 0, events: [created.data, queued.data] })
+    // As the last thing, since others of the organization wait for this transaction from here on.
+    await lockUnfinished(tx, call.principal.org_id)
+    await requireRoom({ ...ctx, db: tx }, call.principal, { added: 0 })
     failpoint('within_queue_response')
   })
   ctx.changes.announce(QUEUE_TOPIC, RESPONSE_QUEUE)
   failpoint('after_queue_response')
+}
+
+/**
+ * Throws ApiError `concurrency_limit_exceeded` when the plan does not allow the organization `added` more unfinished background responses.
+ */
+export async function requireRoom(
+  { config, db }: { config: Config; db: Db },
+  { org_id, plan }: Principal,
+  { added }: { added: 0 | 1 },
+): Promise<void> {
+  const { max_background_responses: most } = planOf(config, plan)
+  if ((await countUnfinished(db, org_id)) + added <= most) return
+  const text = `Your plan allows ${most} background responses in progress. Wait for one to end, or cancel one.`
+  throw new ApiError('concurrency_limit_exceeded', text)
 }
 
 function newRow(

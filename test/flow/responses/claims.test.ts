@@ -7,6 +7,7 @@ import {
   observedResponseQueue,
   responseClaims,
 } from '../../../server/responses/background/claims.ts'
+import { countUnfinished } from '../../../server/responses/stored/store/responses.ts'
 import { plansOf } from '../../support/data/plans.ts'
 import { type TestDatabase, testDatabase } from '../../support/data/postgres.ts'
 
@@ -53,6 +54,7 @@ test('an organization has no more running than its share, and what is due the lo
     ['14', '15', '16', '17', '18', '19'].map((n) => `resp_slowm${n}`),
   )
   assert.deepEqual([...new Set(rows.map(({ attempts, claim_id }) => `${attempts} ${claim_id}`))], ['1 w/1'])
+  assert.equal(await countUnfinished(database.db, 'slow'), 20)
 })
 
 test('beside an organization that has its share running there is room for another', async () => {
@@ -91,4 +93,6 @@ test('a claim reads the first responses of each organization, and the depth of t
   assert.doesNotMatch(claim!, /responses_ready|Seq Scan on responses/)
   const [depth] = await plansOf(database, (db) => readDepth(db, observedResponseQueue))
   assert.match(depth!, /Index Scan using responses_ready/)
+  const [count] = await plansOf(database, (db) => countUnfinished(db, 'org_1'))
+  assert.doesNotMatch(count!, /Seq Scan on responses/)
 })

@@ -45,7 +45,11 @@ const ELSEWHERE: Record<string, Partial<Record<ErrorCode, string>>> = {
     upstream_error: 'chat/choices.test.ts',
     upstream_timeout: '../engines/engine-error.test.ts',
   },
-  'POST /v1/responses': { upstream_error: 'responses/errors.test.ts', upstream_timeout: 'responses/errors.test.ts' },
+  'POST /v1/responses': {
+    concurrency_limit_exceeded: 'responses/background.test.ts',
+    upstream_error: 'responses/errors.test.ts',
+    upstream_timeout: 'responses/errors.test.ts',
+  },
   'POST /v1/responses/compact': {
     upstream_error: 'responses/compact.test.ts',
     upstream_timeout: '../engines/engine-error.test.ts',

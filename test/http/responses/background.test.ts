@@ -220,6 +220,21 @@ test('many slow responses of one organization delay none of another, and run whe
   assert.ok(texts.every((text) => text.includes('response.completed')))
 })
 
+test('429 at the number of unfinished responses that the plan allows, however many are sent at once', async () => {
+  const person = await newCustomer(service.app)
+  await service.app.database.pool.query("update organizations set plan = 'few' where id = $1", [person.org_id])
+  service.upstream.always({ kind: 'stall' })
+  const answers = await Promise.all(Array.from({ length: 20 }, () => front.submit({}, person)))
+  const [made, refused] = [200, 429].map((status) => answers.filter((answer) => answer.status === status))
+  assert.deepEqual([made!.length, refused!.length], [2, 18])
+  assertRefused(refused![0]!, { status: 429, code: 'concurrency_limit_exceeded', type: 'rate_limit_error' })
+  assert.equal(refused![0]!.headers.get('x-should-retry'), 'false')
+  await front.call('POST', `${made![0]!.body.id}/cancel`, person)
+  assert.equal((await front.submit({}, person)).status, 200)
+  service.upstream.always(null)
+  service.upstream.release()
+})
+
 test('400 for continuing a response that has not ended; afterwards it can be continued', async () => {
   service.upstream.reply({ ...HANGING, frames: textFrames(['My', ' answer']) })
   const { id } = (await front.submit({ input: 'First' })).body

@@ -60,7 +60,7 @@ const MODEL = { id: 'm', context_length: 100_000, capabilities: ['vision', 'tool
 /** Responses of one organization that run at a time. */
 export const SHARE = 8
 const MORE = `
-plans: { free: {}, bare: { chat_models: [] } }
+plans: { free: {}, bare: { chat_models: [] }, few: { max_background_responses: 2 } }
 limits: { pipeline_concurrency: ${SHARE} }
 `
 

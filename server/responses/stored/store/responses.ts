@@ -189,6 +189,21 @@ export async function deleteResponsesEndedBefore(db: Db, before: Date, limit: nu
   return result.rows.map(({ id }) => id)
 }
 
+/** How many background responses of an organization have not ended: those that wait, and those under a lease of any worker. */
+export async function countUnfinished(db: Db, org_id: string): Promise<number> {
+  const result = await sql<{ count: number }>`
+    select (select count(*) from responses where org_id = ${org_id} and finished_at is null and claim_id is null)::int
+         + (select count(*) from responses where org_id = ${org_id} and claimed_until is not null)::int as count`.execute(
+    db,
+  )
+  return result.rows[0]!.count
+}
+
+/** Until the transaction ends, no other one that asks for this adds a background response of the organization. */
+export async function lockUnfinished(tx: Db, org_id: string): Promise<void> {
+  await sql`select pg_advisory_xact_lock(hashtextextended(${`responses ${org_id}`}, 0))`.execute(tx)
+}
+
 /** Requests that a running response end as cancelled. */
 export async function requestCancel(tx: Db, owner: Owner, cancel: { id: string; now: Date }): Promise<void> {
   await tx
