@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { countTokensInTurns } from './tokenizer.ts'
-import { mapInTurns } from './turns.ts'
+import { mapInTurns, nextTurn } from './turns.ts'
 
 const LONG: Array<[what: string, work: (piece: () => void) => Promise<unknown>]> = [
   ['counting tokens', (piece) => countTokensInTurns('word '.repeat(50_000), noticing(piece))],
@@ -27,6 +27,28 @@ for (const [what, work] of LONG) {
     assert.equal(most, 1)
   })
 }
+
+test('work that nobody wants any more is over at its next turn, which others have at once', async () => {
+  const gone = new AbortController()
+  const works = Array.from({ length: 10 }, () =>
+    mapInTurns(
+      new Array(1000).fill(() => {}),
+      spin,
+      gone.signal,
+    ),
+  )
+  await new Promise((resolve) => setImmediate(resolve))
+  gone.abort(new Error('gone'))
+  let turns = 0
+  let turning = setImmediate(function count() {
+    turns++
+    turning = setImmediate(count)
+  })
+  await nextTurn()
+  clearImmediate(turning)
+  assert.ok(turns <= 2, `${turns} turns`)
+  for (const work of works) await assert.rejects(work, /gone/)
+})
 
 /** Calls back whenever the work looks whether it is to go on. */
 function noticing(piece: () => void): AbortSignal {

@@ -5,22 +5,22 @@ const LOOK_EVERY = 64
 
 /**
  * A place in long work where other work may run: a promise to await once this has held the event loop for about 10 ms, else nothing.
- * `look_every`: calls between two looks at the clock.
+ * `look_every`: calls between two looks at the clock. `signal`: see `nextTurn`.
  */
-export function turnTaker(look_every = LOOK_EVERY): () => Promise<void> | undefined {
+export function turnTaker(look_every = LOOK_EVERY, signal?: AbortSignal): () => Promise<void> | undefined {
   let since = performance.now()
   let items = 0
   return () => {
     if (++items % look_every !== 0 || performance.now() - since < TURN_MILLISECONDS) return undefined
-    return nextTurn().then(() => {
+    return nextTurn(signal).then(() => {
       since = performance.now()
     })
   }
 }
 
-/** Between two pieces of work on as many items: a promise to await when they are many, else nothing. */
-export function giveWay(items: number): Promise<void> | undefined {
-  return items > MANY ? nextTurn() : undefined
+/** Between two pieces of work on as many items: a promise to await when they are many, else nothing. `signal`: see `nextTurn`. */
+export function giveWay(items: number, signal?: AbortSignal): Promise<void> | undefined {
+  return items > MANY ? nextTurn(signal) : undefined
 }
 
 /** Fewer items are done with in a millisecond or two. */
@@ -28,26 +28,38 @@ const MANY = 1000
 
 /**
  * Resolves when long work may go on. The long work of a process takes turns: between two looks at its sockets one piece of it runs, however
- * many requests have brought such work.
+ * many requests have brought such work. Rejects with the reason of `signal` when nobody wants the work any more: its turn is another's then.
  */
-export function nextTurn(): Promise<void> {
-  return new Promise((resolve) => {
-    if (waiting.push(resolve) === 1) setImmediate(letNext)
+export function nextTurn(signal?: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    if (waiting.push({ resolve, reject, signal }) === 1) setImmediate(letNext)
   })
 }
 
+type Waiting = { resolve(): void; reject(reason: unknown): void; signal: AbortSignal | undefined }
+
 // The process has one event loop, and so one queue of turns.
-const waiting: Array<() => void> = []
+const waiting: Waiting[] = []
 
 function letNext(): void {
-  waiting.shift()!()
+  for (let next = waiting.shift(); next; next = waiting.shift()) {
+    if (!next.signal?.aborted) {
+      next.resolve()
+      break
+    }
+    next.reject(next.signal.reason)
+  }
   if (waiting.length > 0) setImmediate(letNext)
 }
 
-/** `map` for arrays of any length: gives way to other work. Rejects with what `each` throws. */
-export async function mapInTurns<T, R>(items: readonly T[], each: (item: T, index: number) => R): Promise<R[]> {
+/** `map` for arrays of any length: gives way to other work. Rejects with what `each` throws. `signal`: see `nextTurn`. */
+export async function mapInTurns<T, R>(
+  items: readonly T[],
+  each: (item: T, index: number) => R,
+  signal?: AbortSignal,
+): Promise<R[]> {
   const results: R[] = []
-  const turn = turnTaker()
+  const turn = turnTaker(LOOK_EVERY, signal)
   for (const [index, item] of items.entries()) {
     results.push(each(item, index))
     const other = turn()
