@@ -1,8 +1,14 @@
 import type { ChatModelConfig } from '../config/config.ts'
-import type { ChatEngine, ChatRequest } from '../engines/chat/contract.ts'
+import type { ChatEngine, ChatMessage, ChatRequest } from '../engines/chat/contract.ts'
 import { EngineError } from '../engines/engine-error.ts'
+import { ApiError } from '../platform/errors.ts'
 import { jsonBytes } from '../platform/json/write.ts'
-import { countJsonTokens, countTokensInTurns as countTokens } from '../platform/tokenizer.ts'
+import {
+  type CountLimits,
+  countJsonTokens,
+  countTokensInTurns as countTokens,
+  leastTokens,
+} from '../platform/tokenizer.ts'
 import { turnTaker } from '../platform/turns.ts'
 
 /** Tokens of a message besides its text, by the convention of the o200k models. */
@@ -12,24 +18,33 @@ const TOKENS_PER_ANSWER = 3
 /** Estimate for an image, audio or video, whose tokens only the engine could count. */
 const TOKENS_PER_MEDIA_PART = 765
 
-/**
- * Estimated input tokens of a request, for engines that report none: our tokenizer may not be the model's. Rejects with the reason of
- * `signal` when it aborts.
- */
-export async function countRequest(request: ChatRequest, signal?: AbortSignal): Promise<number> {
-  let tokens = TOKENS_PER_ANSWER
-  for (const message of request.messages) {
+/** Estimated input tokens of a request, for engines that report none: our tokenizer may not be the model's. */
+export async function countRequest(
+  request: ChatRequest,
+  { signal, most = Number.POSITIVE_INFINITY }: CountLimits = {},
+): Promise<number> {
+  const tokens = TOKENS_PER_ANSWER + (await countMessages(request.messages, { signal, most }))
+  return request.tools ? tokens + (await countJsonTokens(request.tools, { signal, most: most - tokens })) : tokens
+}
+
+/** Of messages alone. */
+export async function countMessages(
+  messages: readonly ChatMessage[],
+  { signal, most = Number.POSITIVE_INFINITY }: CountLimits = {},
+): Promise<number> {
+  let tokens = 0
+  for (const message of messages) {
+    if (tokens > most) return tokens
     tokens += TOKENS_PER_MESSAGE
     const { content } = message
-    if (typeof content === 'string') tokens += await countTokens(content, signal)
-    else
-      for (const part of content ?? [])
-        tokens += part.type === 'text' ? await countTokens(part.text, signal) : TOKENS_PER_MEDIA_PART
+    const parts = typeof content === 'string' ? [{ type: 'text' as const, text: content }] : (content ?? [])
+    for (const part of parts)
+      tokens +=
+        part.type === 'text' ? await countTokens(part.text, { signal, most: most - tokens }) : TOKENS_PER_MEDIA_PART
     if (message.role !== 'assistant' || !message.tool_calls) continue
     const calls = message.tool_calls.map(({ extra_content: _, ...call }) => call)
-    tokens += await countJsonTokens(calls, signal)
+    tokens += await countJsonTokens(calls, { signal, most: most - tokens })
   }
-  if (request.tools) tokens += await countJsonTokens(request.tools, signal)
   return tokens
 }
 
@@ -50,14 +65,15 @@ export async function countProduced(
   return { output: text + reasoning, reasoning }
 }
 
-/** How long the input of one request is: counted at most once, and only when its upper bound does not answer. */
+/** How long the input of one request is: counted at most once, and no further than it matters. */
 export type InputSize = {
-  /** Input tokens; an upper bound of them if that is no more than `enough`. */
-  atMost(enough: number): Promise<number>
-  /** The same without asking the engine; null if an upper bound is no more than `enough`. */
-  estimate(enough: number): Promise<number | null>
-  count(): Promise<number>
-  /** The engine's count, or else the estimate, if either was made. */
+  /** What the input is at least and at most, without counting it. */
+  bounds(): Promise<TokenBounds>
+  /** Input tokens. Of more than `most` only that much is known: the result is more than `most`, and the input was not counted to its end. */
+  count(most: number): Promise<number>
+  /** The same without asking the engine. */
+  estimate(most: number): Promise<number>
+  /** The engine's count, or else the estimate, if either was made to the end of the input. */
   counted(): number | null
 }
 
@@ -69,27 +85,30 @@ export function inputSize(
 ): InputSize {
   let counted: number | null = null
   let estimated: number | null = null
-  let bound: number | null = null
-  const estimate = async () => {
-    estimated ??= await countRequest(request, signal)
-    return estimated
+  let known: TokenBounds | null = null
+  const bounds = async () => {
+    known ??= await boundsOf(request, signal)
+    return known
   }
-  const count = async () => {
-    counted ??= (await countByEngine(engine, request, signal)) ?? (await estimate())
-    return counted
+  const estimate = async (most: number) => {
+    if (counted !== null || estimated !== null) return (counted ?? estimated)!
+    const { least } = await bounds()
+    if (least > most) return least
+    const tokens = await countRequest(request, { signal, most })
+    if (tokens <= most) estimated = tokens
+    return tokens
   }
   return {
-    count,
+    bounds,
+    estimate,
     counted: () => counted ?? estimated,
-    async atMost(enough) {
+    async count(most) {
       if (counted !== null) return counted
-      bound ??= await maxTokensOf(request)
-      return bound <= enough ? bound : count()
-    },
-    async estimate(enough) {
-      if (counted !== null) return counted
-      bound ??= await maxTokensOf(request)
-      return bound <= enough ? null : estimate()
+      const { least } = await bounds()
+      if (least > most) return least
+      const tokens = (await countByEngine(engine, request, { signal, most })) ?? (await estimate(most))
+      if (tokens <= most) counted = tokens
+      return tokens
     },
   }
 }
@@ -97,10 +116,10 @@ export function inputSize(
 async function countByEngine(
   engine: Pick<ChatEngine, 'countTokens'>,
   request: ChatRequest,
-  signal: AbortSignal,
+  { signal, most }: { signal: AbortSignal; most: number },
 ): Promise<number | null> {
   try {
-    return (await engine.countTokens?.(request, signal)) ?? null
+    return (await engine.countTokens?.(request, signal, most)) ?? null
   } catch (error) {
     if (error instanceof EngineError) return null
     throw error
@@ -109,29 +128,50 @@ async function countByEngine(
 
 /**
  * Without a limit of the client, limits the answer to the model's maximum, or to what the input leaves of the context if that is less:
- * servers reject an input and a limit that together are longer than the context.
+ * servers reject an input and a limit that together are longer than the context. Rejects with ApiError `context_length_exceeded` when the
+ * input is far longer than the context, without asking the server.
  */
 export function limitAnswer(
   request: ChatRequest,
   { max_output_tokens: max, context_length }: Pick<ChatModelConfig, 'max_output_tokens' | 'context_length'>,
   size: InputSize,
 ): Promise<void> | undefined {
-  if (max === null || request.max_tokens !== undefined) return undefined
-  request.max_tokens = max
-  return context_length === null ? undefined : limitToRest(request, { max, context_length }, size)
+  const limit = request.max_tokens === undefined ? max : null
+  if (limit !== null) request.max_tokens = limit
+  return context_length === null ? undefined : limitToRest(request, { limit, context_length }, size)
 }
 
 async function limitToRest(
   request: ChatRequest,
-  { max, context_length }: { max: number; context_length: number },
+  { limit: max, context_length }: { limit: number | null; context_length: number },
   size: InputSize,
 ): Promise<void> {
-  const tokens = await size.estimate(context_length - max)
-  if (tokens === null) return
+  const { least, most, media } = await size.bounds()
+  // What the server counts for media may be far less than the estimate.
+  const tooMany = countedMost(context_length) + media
+  if (least > tooMany) throw inputTooLong(context_length, least, 'messages')
+  if (max === null || most <= context_length - max) return
+  const tokens = await size.estimate(tooMany)
+  if (tokens > tooMany) throw inputTooLong(context_length, tokens, 'messages')
   const rest = context_length - tokens
   // The server rejects an input that fills the context, or the estimate is wrong.
   if (rest > 0)
     request.max_tokens = Math.min(max, Math.max(rest - marginOf(tokens, context_length), Math.ceil(rest / 2)))
+}
+
+/**
+ * How far an input is counted: beyond twice the context the server would reject it, however its tokenizer differs from ours. Up to there
+ * errors have the number of tokens.
+ */
+export function countedMost(context_length: number): number {
+  return 2 * context_length
+}
+
+/** The input is longer than the context. `tokens`: as far as it was counted. Source: contract 2.3. */
+export function inputTooLong(context_length: number, tokens: number, param: 'messages' | 'input'): ApiError {
+  const counted = tokens > countedMost(context_length) ? `more than ${context_length}` : tokens
+  const text = `This model's maximum context length is ${context_length} tokens. However, your input resulted in ${counted} tokens. Please reduce the length of the ${param}.`
+  return new ApiError('context_length_exceeded', text, { param })
 }
 
 /** What an estimate may be short of: the tokens of a chat template, and those of a tokenizer that is not ours. */
@@ -142,28 +182,41 @@ function marginOf(tokens: number, context_length: number): number {
 /** Templates add marks to each message, and many a system prompt of their own. */
 const TEMPLATE_TOKENS = 128
 
-/**
- * An upper bound of the tokens of a request, without tokenizing it: every token is at least one byte.
- */
-export async function maxTokensOf(request: ChatRequest): Promise<number> {
-  let tokens = 64
-  const turn = turnTaker()
+/** What the input tokens of a request are at least and at most, without tokenizing it. `media`: the estimate of images, sounds and videos. */
+export type TokenBounds = { least: number; most: number; media: number }
+
+/** Every token is at least one byte, and at most as long as `leastTokens` says. Of media and what surrounds texts, `least` has nothing. */
+export async function boundsOf(request: ChatRequest, signal?: AbortSignal): Promise<TokenBounds> {
+  /** Bytes of what every engine counts. */
+  let text = 0
+  let more = 64
+  let media = 0
+  const turn = turnTaker(undefined, signal)
   for (const message of request.messages) {
     const other = turn()
     if (other) await other
-    tokens += MESSAGE_TOKENS_MAX
+    more += MESSAGE_TOKENS_MAX
     const { content } = message
-    if (typeof content === 'string') tokens += Buffer.byteLength(content)
+    if (typeof content === 'string') text += Buffer.byteLength(content)
     else
-      for (const part of content ?? []) tokens += part.type === 'text' ? Buffer.byteLength(part.text) : MEDIA_TOKENS_MAX
+      for (const part of content ?? [])
+        if (part.type === 'text') text += Buffer.byteLength(part.text)
+        else media++
     if (message.role !== 'assistant') continue
-    tokens += Buffer.byteLength(message.reasoning ?? '') + Buffer.byteLength(message.refusal ?? '')
-    if (message.tool_calls) tokens += await jsonBytes(message.tool_calls)
+    more += Buffer.byteLength(message.reasoning ?? '') + Buffer.byteLength(message.refusal ?? '')
+    if (!message.tool_calls) continue
+    const given = message.tool_calls.reduce((sum, call) => sum + Buffer.byteLength(call.function.arguments), 0)
+    text += given
+    // As JSON they are longer, and have names and ids.
+    more += (await jsonBytes(message.tool_calls)) - given
   }
-  for (const member of [request.tools, request.response_format]) {
-    if (member) tokens += await jsonBytes(member)
+  if (request.tools) text += await jsonBytes(request.tools)
+  if (request.response_format) more += await jsonBytes(request.response_format)
+  return {
+    least: leastTokens(text),
+    most: text + more + media * MEDIA_TOKENS_MAX,
+    media: media * TOKENS_PER_MEDIA_PART,
   }
-  return tokens
 }
 
 const MESSAGE_TOKENS_MAX = 16

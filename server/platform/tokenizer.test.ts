@@ -4,7 +4,15 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import { encode as reference } from 'gpt-tokenizer/encoding/o200k_base'
 import { law } from '../../test/support/law.ts'
-import { countTokens, countTokensInTurns, decodeToken, encode, tokenBytes } from './tokenizer.ts'
+import {
+  countJsonTokens,
+  countTokens,
+  countTokensInTurns,
+  decodeToken,
+  encode,
+  leastTokens,
+  tokenBytes,
+} from './tokenizer.ts'
 
 const plain = (text: string) => reference(text, { disallowedSpecial: new Set() })
 
@@ -51,6 +59,7 @@ test('one million hostile characters are counted in linear time, and stay the sa
     assert.ok(ids.length > 0 && ids.length <= text.length * 3)
     assert.ok(user < 10_000_000, `${JSON.stringify(unit)} took ${user} µs of CPU`)
     assert.ok(Buffer.concat(ids.map(tokenBytes)).equals(Buffer.from(text)))
+    assert.equal(countTokens(text), ids.length)
   }
 })
 
@@ -71,7 +80,23 @@ test('a token that is part of a character has no text of its own', () => {
 })
 
 test('counting in turns stops when it is aborted', async () => {
-  await assert.rejects(countTokensInTurns('word '.repeat(100_000), AbortSignal.abort(new Error('gone'))), /gone/)
+  const signal = AbortSignal.abort(new Error('gone'))
+  await assert.rejects(countTokensInTurns('word '.repeat(100_000), { signal }), /gone/)
+})
+
+test('counting stops soon after as many tokens as matter', async () => {
+  const text = 'word '.repeat(1_000_000)
+  for (const count of [countTokensInTurns(text, { most: 8192 }), countJsonTokens([text], { most: 8192 })]) {
+    const tokens = await count
+    assert.ok(tokens > 8192 && tokens < 8192 + 30_000, String(tokens))
+  }
+  assert.equal(await countTokensInTurns('word '.repeat(8192), { most: 8193 }), 8193)
+})
+
+test('no text has fewer tokens than its least number', () => {
+  for (let id = 0; id < 199_998; id++) assert.ok(tokenBytes(id).length <= 128, String(id))
+  assert.deepEqual([leastTokens(0), leastTokens(128), leastTokens(129)], [0, 1, 2])
+  assert.equal(countTokens(' '.repeat(128 * 50)), leastTokens(128 * 50))
 })
 
 test('many short texts give way to other work as one long one does', async () => {

@@ -13,15 +13,19 @@ export function countTokens(text: string): number {
   return count
 }
 
-/**
- * The same number, giving way to other work between segments, and between texts that are called with one after the other. Rejects with
- * the reason of `signal` once it is aborted.
- */
-export async function countTokensInTurns(text: string, signal?: AbortSignal): Promise<number> {
+/** What ends a count early: `signal`, with its reason; more tokens than `most`, and the result is then more than that. */
+export type CountLimits = { signal?: AbortSignal | undefined; most?: number }
+
+/** The same number, giving way to other work between segments, and between texts that are called with one after the other. */
+export async function countTokensInTurns(
+  text: string,
+  { signal, most = Number.POSITIVE_INFINITY }: CountLimits = {},
+): Promise<number> {
   let count = 0
   for (const segment of segmentsOf(text)) {
+    if (count > most) break
     if (countedInTurn > 0 && countedInTurn + segment.length > SEGMENT_CHARACTERS) {
-      await nextTurn()
+      await nextTurn(signal)
       countedInTurn = 0
     }
     signal?.throwIfAborted()
@@ -32,10 +36,19 @@ export async function countTokensInTurns(text: string, signal?: AbortSignal): Pr
 }
 
 /** The number for a value as JSON text. A text of more than 64,000 characters is cut about there, which may add a token each time. */
-export async function countJsonTokens(value: object, signal?: AbortSignal): Promise<number> {
+export async function countJsonTokens(value: object, limits: CountLimits = {}): Promise<number> {
+  const { signal, most = Number.POSITIVE_INFINITY } = limits
   let count = 0
-  for (const piece of jsonPieces(value)) count += await countTokensInTurns(piece, signal)
+  for (const piece of jsonPieces(value)) {
+    if (count > most) break
+    count += await countTokensInTurns(piece, { signal, most: most - count })
+  }
   return count
+}
+
+/** Tokens that a text of so many bytes has at least: no token of o200k is longer. */
+export function leastTokens(bytes: number): number {
+  return Math.ceil(bytes / TOKEN_BYTES_MAX)
 }
 
 /** Characters counted since the event loop of the process last turned. */
@@ -84,8 +97,11 @@ const SEGMENT_CHARACTERS = 16_384
 /** How far before the end of a segment a break is looked for. */
 const BREAK_WITHIN = 4096
 
+/** The longest token is of 128 spaces. */
+const TOKEN_BYTES_MAX = 128
+
 /** Longer words are cut: merging takes quadratic time. */
-const WORD_BYTES_MAX = 128
+const WORD_BYTES_MAX = TOKEN_BYTES_MAX
 
 const NO_RANK = 0x7fffffff
 
@@ -136,18 +152,24 @@ function isHighSurrogate(text: string, at: number): boolean {
 function encodeSegment(segment: string, into: number[] | null): number {
   const { ids, words } = vocabulary()
   let count = 0
+  /** The last piece that was merged, and its tokens: a long line of one character repeats it. */
+  let merged = ''
+  let tokens = 0
   for (const word of segment.match(words) ?? []) {
     const bytes = bytesAsText(word)
-    const id = ids.get(bytes)
-    if (id === undefined) {
-      for (let from = 0; from < bytes.length; ) {
-        const to = from + WORD_BYTES_MAX < bytes.length ? characterStart(bytes, from + WORD_BYTES_MAX) : bytes.length
-        count += merge(bytes.slice(from, to), ids, into)
-        from = to
+    for (let from = 0; from < bytes.length; ) {
+      const to = from + WORD_BYTES_MAX < bytes.length ? characterStart(bytes, from + WORD_BYTES_MAX) : bytes.length
+      const piece = bytes.slice(from, to)
+      const id = ids.get(piece)
+      if (id === undefined) {
+        if (piece !== merged || into !== null) tokens = merge(piece, ids, into)
+        merged = piece
+        count += tokens
+      } else {
+        into?.push(id)
+        count++
       }
-    } else {
-      into?.push(id)
-      count++
+      from = to
     }
   }
   return count

@@ -4,7 +4,7 @@ import { countTokensInTurns } from './tokenizer.ts'
 import { mapInTurns, nextTurn } from './turns.ts'
 
 const LONG: Array<[what: string, work: (piece: () => void) => Promise<unknown>]> = [
-  ['counting tokens', (piece) => countTokensInTurns('word '.repeat(50_000), noticing(piece))],
+  ['counting tokens', (piece) => countTokensInTurns('word '.repeat(50_000), { signal: noticing(piece) })],
   ['a long list', (piece) => mapInTurns(new Array(200).fill(piece), spin)],
 ]
 

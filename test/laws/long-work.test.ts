@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { requireSmallSchema } from '../../server/chat/check.ts'
-import { countRequest, maxTokensOf } from '../../server/chat/count.ts'
+import { boundsOf, countRequest } from '../../server/chat/count.ts'
 import { partsOfContent } from '../../server/chat/parts/content.ts'
 import { readBase64 } from '../../server/chat/parts/inline.ts'
 import { newBudget } from '../../server/chat/parts/source.ts'
@@ -61,8 +61,8 @@ const WORK: Record<string, () => unknown> = {
   'refuse a schema of many members': () => requireSmallSchema({ a: MANY }, 'a'),
   'refuse tools of 60 MB': () => checkTools(namespaces),
   'count a tool described in 40 MiB': () => countInput(described, soon()),
-  'estimate a tool described in 40 MiB': () => countRequest(described, soon()),
-  'bound the tokens of a call with arguments of 40 MiB': () => maxTokensOf(called),
+  'estimate a tool described in 40 MiB': () => countRequest(described, { signal: soon() }),
+  'bound the tokens of a call with arguments of 40 MiB': () => boundsOf(called),
 }
 
 for (const [name, work] of Object.entries(WORK)) {

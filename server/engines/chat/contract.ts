@@ -153,7 +153,7 @@ export type ChatEngine = {
   /** What stored files become: signed URLs of ours, or `data:` URLs for an engine that cannot reach this service. */
   inputs: 'url' | 'data'
   generate(request: ChatRequest, signal: AbortSignal): Promise<AsyncIterable<readonly ChatEvent[]>>
-  /** Input tokens as the engine counts them; absent when it cannot count. */
-  countTokens?(request: ChatRequest, signal: AbortSignal): Promise<number>
+  /** Input tokens as the engine counts them; absent when it cannot count. It may stop once they are more than `most`. */
+  countTokens?(request: ChatRequest, signal: AbortSignal, most?: number): Promise<number>
   close?(): Promise<void>
 }

@@ -41,19 +41,19 @@ export async function assembleRequest(
   const { org_id, served, body, settings } = asked
   const model = { ...asked.model, context_length: asked.model.context_length ?? statedLength(asked) }
   requirePairs(asked.context)
-  await giveWay(asked.context.length)
+  await giveWay(asked.context.length, left)
   const work = { org_id, model, engine: served.engine, nameOf: settings.tools.nameOf }
   const fitting = { model, engine: served.engine, body, build: requestBuilder(ctx, asked) }
   const context = await dropUnneededMedia(ctx, fitting, { work, context: asked.context, left })
   const drafts = await draftItems(ctx, work, context, left)
-  await giveWay(context.length)
+  await giveWay(context.length, left)
   const { request, size } = await fitContext(fitting, { context, drafts }, left)
   if (request.messages.length === 0) {
     throw new ApiError('invalid_value', "Invalid 'input': nothing in it can be sent to the model.", { param: 'input' })
   }
   const has_own_limit = request.max_tokens !== undefined
   await limitAnswer(request, model, size)
-  await giveWay(context.length)
+  await giveWay(context.length, left)
   const learnsLength = body.truncation === 'auto' && asked.model.context_length === null
   const shorten = learnsLength ? shortener(ctx, asked, { size, left }) : undefined
   const unread = context.filter((_, i) => drafts[i]!.kind === 'unread').map(({ item }) => item.type)
@@ -86,8 +86,8 @@ function shortener(
   const { org_id, model, lengths } = asked
   return async (refused) => {
     lengths.set(org_id, model.id, refused.limit)
-    const estimate = await size.count()
     const counted = Math.max(1, refused.input ?? refused.asked)
+    const estimate = await size.count(counted)
     const context_length = Math.max(1, Math.floor(refused.limit * Math.min(1, estimate / counted)))
     const shorter = await assembleRequest(ctx, { ...asked, model: { ...model, context_length } }, left)
     return shorter.turn

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { effortOf } from '../../../test/support/processor-time.ts'
 import { inputSize } from '../../chat/count.ts'
 import type { ChatModelConfig } from '../../config/config.ts'
 import type { ChatRequest } from '../../engines/chat/contract.ts'
@@ -38,7 +39,7 @@ const fit = (fitting: Omit<Fitting, 'build'>, drafted: Drafted) => fitContext({ 
 test('when the engine counts tokens, as few items are dropped as its count allows', async () => {
   const engine = sandboxChat({ kind: 'sandbox' })
   const whole = conversation(200, 200, 200, 200, 50)
-  const all = await inputSize(engine, build(whole), LEFT).count()
+  const all = await inputSize(engine, build(whole), LEFT).count(10_000)
   for (const [room, kept] of [
     [all, 5],
     [all - 1, 4],
@@ -47,8 +48,8 @@ test('when the engine counts tokens, as few items are dropped as its count allow
   ] as const) {
     const { drafted, request, size } = await fit({ engine, model: model(room + 1), body: auto }, whole)
     assert.equal(drafted.context.length, kept)
-    assert.equal(await size.count(), await engine.countTokens!(request, LEFT))
-    assert.ok((await size.count()) <= room)
+    assert.equal(await size.count(10_000), await engine.countTokens!(request, LEFT))
+    assert.ok((await size.count(10_000)) <= room)
   }
 })
 
@@ -76,12 +77,41 @@ test('a request whose upper bound fits is not counted', async () => {
 })
 
 test('without truncation a request that is too long is refused, with the limit and its length', async () => {
-  const engine = { countTokens: async () => 9000 }
-  const work = fit({ engine, model: model(500), body: {} }, conversation(500, 500, 50))
-  await assert.rejects(work, (error) => {
-    assert.ok(error instanceof ApiError)
-    assert.equal(error.code, 'context_length_exceeded')
-    assert.match(error.message, /maximum context length is 500 tokens\. However, your input resulted in 9000 tokens\./)
-    return true
-  })
+  for (const [counted, stated] of [
+    [900, '900'],
+    [9000, 'more than 500'],
+  ] as const) {
+    const engine = { countTokens: async () => counted }
+    const work = fit({ engine, model: model(500), body: {} }, conversation(500, 500, 50))
+    await assert.rejects(work, (error) => {
+      assert.ok(error instanceof ApiError)
+      assert.deepEqual([error.code, error.param], ['context_length_exceeded', 'input'])
+      const text = `This model's maximum context length is 500 tokens. However, your input resulted in ${stated} tokens.`
+      assert.ok(error.message.startsWith(text), error.message)
+      return true
+    })
+  }
+})
+
+test('of a context that is far too long no more is counted than fits', async () => {
+  const whole = conversation(...Array.from({ length: 2001 }, () => 2000))
+  for (const engine of [{}, sandboxChat({ kind: 'sandbox' })]) {
+    let kept = 0
+    const fitting = async () => {
+      const { drafted } = await fit({ engine, model: model(10_000), body: auto }, whole)
+      kept = drafted.context.length
+    }
+    const { seconds } = await effortOf(fitting, { seconds: 2 })
+    assert.ok(seconds < 2, `${seconds} s`)
+    assert.equal(kept, 4)
+  }
+})
+
+test('30 MB are refused without being counted, and as the part that is never dropped', async () => {
+  const whole = conversation(3_000_000, 3_000_000)
+  for (const body of [{}, auto]) {
+    const refused = () => assert.rejects(fit({ engine: {}, model: model(8192), body }, whole), /more than 8192 tokens/)
+    const { seconds } = await effortOf(refused, { seconds: 0.5 })
+    assert.ok(seconds < 0.5, `${seconds} s`)
+  }
 })

@@ -1,13 +1,11 @@
-import { countRequest, type InputSize, inputSize } from '../../chat/count.ts'
+import { countedMost, countMessages, countRequest, type InputSize, inputSize, inputTooLong } from '../../chat/count.ts'
 import type { ChatModelConfig } from '../../config/config.ts'
 import type { ChatEngine, ChatMessage, ChatRequest } from '../../engines/chat/contract.ts'
-import { ApiError } from '../../platform/errors.ts'
 import { giveWay } from '../../platform/turns.ts'
 import type { ContextItem } from '../schema/items.ts'
 import type { CreateResponse } from '../schema/response.ts'
-import { countMessages } from './count.ts'
 import type { Draft } from './drafts.ts'
-import { dropOldest } from './truncate.ts'
+import { dropOldest, keepNewest } from './truncate.ts'
 
 /** A context and the draft of each of its items, by the same index. */
 export type Drafted = { context: readonly ContextItem[]; drafts: readonly Draft[] }
@@ -20,43 +18,52 @@ export type Fitting = {
   build(drafted: Drafted): ChatRequest
 }
 
+type Fitted = { drafted: Drafted; request: ChatRequest; size: InputSize }
+
 /**
- * Truncates the context to the model's context length and builds the request. A request whose upper bound fits is not counted, and when the
- * context length is unknown nothing is dropped. Throws ApiError `context_length_exceeded` when too little may be dropped.
- * Source: contract 10.5.
+ * Truncates the context to the model's context length and builds the request. A request whose upper bound fits is not counted, of another
+ * no more is counted than the context length has room for, a few times over, and when the length is unknown nothing is dropped. Throws
+ * ApiError `context_length_exceeded` when too little may be dropped. Source: contract 10.5.
  */
-export async function fitContext(
-  fitting: Fitting,
-  full: Drafted,
-  left: AbortSignal,
-): Promise<{ drafted: Drafted; request: ChatRequest; size: InputSize }> {
+export async function fitContext(fitting: Fitting, full: Drafted, left: AbortSignal): Promise<Fitted> {
   const { model, engine, body, build } = fitting
-  const request = build(full)
-  const size = inputSize(engine, request, left)
+  const built = (drafted: Drafted): Fitted => {
+    const request = build(drafted)
+    return { drafted, request, size: inputSize(engine, request, left) }
+  }
+  const whole = built(full)
   const limit = model.context_length
-  if (limit === null) return { drafted: full, request, size }
-  await giveWay(full.context.length)
+  if (limit === null) return whole
+  await giveWay(full.context.length, left)
   const room = limit - (body.truncation === 'auto' ? outputReserve(limit, model, body) : 0)
-  const tokens = await size.atMost(room)
-  if (tokens <= room) return { drafted: full, request, size }
-  if (body.truncation !== 'auto') throw tooLong(limit, tokens)
+  if ((await whole.size.bounds()).most <= room) return whole
+  const tokens = await whole.size.count(countedMost(limit))
+  if (tokens <= room) return whole
+  if (body.truncation !== 'auto') throw inputTooLong(limit, tokens, 'input')
 
   const items = full.context.map(({ item }) => item)
-  const costs = await costsOf(full.drafts, { request, tokens, estimated: engine.countTokens === undefined })
-  for (let excess = tokens - room, step = 1, length = items.length; ; step *= 2) {
-    const kept = dropOldest(items, costs, excess)
-    const drafted = keptOf(full, kept)
-    await giveWay(items.length)
-    if (drafted.context.length === length) throw tooLong(limit, tokens)
-    const shorter = build(drafted)
-    const shorterSize = inputSize(engine, shorter, left)
-    const over = (await shorterSize.count()) - room
-    if (over <= 0) return { drafted, request: shorter, size: shorterSize }
+  const reach = engine.countTokens ? room * ESTIMATE_MAX : room
+  const cost = (i: number, most: number) => countMessages(messagesOf(full.drafts[i]!), { signal: left, most })
+  let { kept, costs } = await keepNewest(items, reach, cost)
+  let fitted = kept.includes(false) ? built(keptOf(full, kept)) : whole
+  let scale: number | undefined
+  for (let step = 1; ; step *= 2) {
+    const most = 2 * reach
+    const counted = await fitted.size.count(most)
+    if (counted <= room) return fitted
+    scale ??= engine.countTokens ? counted / (await countRequest(fitted.request, { signal: left, most })) : 1
     // Items count less alone than in the request, so more has to be dropped; doubling the step ends soon.
-    length = drafted.context.length
-    excess = costs.reduce((gone, cost, i) => (kept[i] ? gone : gone + cost), 0) + over * step
+    const gone = costs.reduce((sum, cost, i) => (kept[i] ? sum : sum + cost), 0)
+    kept = dropOldest(items, costs, gone + ((counted - room) * step) / scale)
+    const shorter = keptOf(full, kept)
+    if (shorter.context.length === fitted.drafted.context.length) throw inputTooLong(limit, tokens, 'input')
+    await giveWay(items.length, left)
+    fitted = built(shorter)
   }
 }
+
+/** How many times fewer tokens than our estimate an engine may count, most of all for images. */
+const ESTIMATE_MAX = 16
 
 /** Share of the context length reserved for the answer when the client sets no limit. */
 const RESERVE_SHARE = 1 / 4
@@ -75,17 +82,6 @@ function keptOf({ context, drafts }: Drafted, kept: readonly boolean[]): Drafted
   return { context: context.filter((_, i) => kept[i]), drafts: drafts.filter((_, i) => kept[i]) }
 }
 
-/** Tokens of each item alone. When the engine counts tokens, the estimate is scaled to its count. */
-async function costsOf(
-  drafts: readonly Draft[],
-  { request, tokens, estimated }: { request: ChatRequest; tokens: number; estimated: boolean },
-): Promise<number[]> {
-  const scale = estimated ? 1 : tokens / Math.max(1, await countRequest(request))
-  const costs: number[] = []
-  for (const draft of drafts) costs.push(scale * (await countMessages(messagesOf(draft))))
-  return costs
-}
-
 function messagesOf(draft: Draft): ChatMessage[] {
   const media = 'media' in draft && draft.media.length > 0 ? [{ role: 'user' as const, content: draft.media }] : []
   switch (draft.kind) {
@@ -101,9 +97,4 @@ function messagesOf(draft: Draft): ChatMessage[] {
     case 'unread':
       return []
   }
-}
-
-function tooLong(limit: number, tokens: number): ApiError {
-  const text = `This model's maximum context length is ${limit} tokens. However, your input resulted in ${tokens} tokens. Please reduce the length of the input.`
-  return new ApiError('context_length_exceeded', text, { param: 'input' })
 }

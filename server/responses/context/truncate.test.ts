@@ -4,7 +4,7 @@ import fc from 'fast-check'
 import { law } from '../../../test/support/law.ts'
 import type { Item } from '../schema/items.ts'
 import { matchOutputs } from './pairing.ts'
-import { dropOldest } from './truncate.ts'
+import { dropOldest, keepNewest } from './truncate.ts'
 
 const head = { id: 'x', status: 'completed' } as const
 const message = (role: 'user' | 'assistant' | 'system' | 'developer'): Item => ({
@@ -92,6 +92,23 @@ law('no pair is split, nothing required is dropped, and no more is dropped than 
     }
   })
   fc.assert(property, { seed, numRuns: Number(process.env.RUNS ?? 2000) })
+})
+
+law('from the newest on the same items are kept, and no older ones are asked for their cost', async (seed) => {
+  const property = fc.asyncProperty(contexts, fc.nat({ max: 300 }), async ({ items, costs }, room) => {
+    const asked: number[] = []
+    const found = await keepNewest(items, room, async (i, most) => {
+      asked.push(i)
+      return Math.min(costs[i]!, most + 1)
+    })
+    const total = costs.reduce((sum, cost) => sum + cost, 0)
+    assert.deepEqual(found.kept, dropPlainly(items, costs, total - room))
+    assert.equal(new Set(asked).size, asked.length)
+    const known = asked.map((i) => found.costs[i]!)
+    assert.ok(known.slice(0, -1).reduce((sum, cost) => sum + cost, 0) <= room)
+    for (const [i, cost] of found.costs.entries()) if (found.kept[i] && total <= room) assert.equal(cost, costs[i])
+  })
+  await fc.assert(property, { seed, numRuns: Number(process.env.RUNS ?? 1000) })
 })
 
 /** The same rule, simple and slow: items that belong together get one color. */

@@ -20,6 +20,31 @@ export function dropOldest(items: readonly Item[], costs: readonly number[], exc
   return kept
 }
 
+/**
+ * Which items to keep so that they cost at most `room` together, by the same rules: beside what is always kept, from the newest on. An item
+ * is asked for its cost once, and no more than `room` is asked for: the costs of older items are 0. `cost` may give any higher number than
+ * `most` for one that costs more.
+ */
+export async function keepNewest(
+  items: readonly Item[],
+  room: number,
+  cost: (i: number, most: number) => Promise<number>,
+): Promise<{ kept: boolean[]; costs: number[] }> {
+  const kept = items.map(() => true)
+  const costs = items.map(() => 0)
+  const groups = groupsOf(items).reverse()
+  let rest = room
+  for (const group of [...groups.filter(({ required }) => required), ...groups.filter(({ required }) => !required)]) {
+    for (const i of group.members) {
+      if (rest < 0) break
+      costs[i] = await cost(i, rest)
+      rest -= costs[i]
+    }
+    if (rest < 0 && !group.required) for (const i of group.members) kept[i] = false
+  }
+  return { kept, costs }
+}
+
 /** Items that are kept or dropped together. */
 type Group = { members: number[]; required: boolean }
 

@@ -2,6 +2,7 @@ import Type from 'typebox'
 import { entitledChatModel } from '../../catalog/entitlements.ts'
 import { TEXT_REPAIR } from '../../chat/schema.ts'
 import { type Endpoint, endpoint } from '../../identity/caller/endpoint.ts'
+import { ApiError } from '../../platform/errors.ts'
 import { abortOnLeaving } from '../../platform/http/abort-on-disconnect.ts'
 import type { ResponseDeps } from '../call.ts'
 import { assembleRequest } from '../context/assemble.ts'
@@ -18,6 +19,9 @@ export function contextEndpoints(deps: ResponseDeps): readonly Endpoint[] {
 
 const DROPPED = { 'x-dropped-items': 'sometimes' } as const
 const InputTokens = Type.Object({ object: Type.Literal('response.input_tokens'), input_tokens: Type.Integer() })
+
+/** More than the context of any model. Counting is free and takes processor time, so it ends somewhere. */
+const COUNTED_TOKENS_MAX = 2_097_152
 
 /** Free of charge, but the balance must admit it: files are fetched and rendered to count them. */
 function countTokens({ meter, lengths }: ResponseDeps): Endpoint {
@@ -47,7 +51,13 @@ function countTokens({ meter, lengths }: ResponseDeps): Endpoint {
       const asked = { org_id, model, served, body, context, skipped, settings, lengths }
       const { turn, dropped_items } = await assembleRequest(ctx, asked, left)
       nameDropped(reply, { items: dropped_items })
-      return { object: 'response.input_tokens', input_tokens: await turn.size.count() }
+      const most = Math.max(COUNTED_TOKENS_MAX, model.context_length ?? 0)
+      const input_tokens = await turn.size.count(most)
+      if (input_tokens > most) {
+        const text = `Your input has more than ${most} tokens, which is as far as it is counted. Shorten the input.`
+        throw new ApiError('context_length_exceeded', text, { param: 'input' })
+      }
+      return { object: 'response.input_tokens', input_tokens }
     },
   })
 }

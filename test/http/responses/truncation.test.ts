@@ -44,6 +44,31 @@ test('200 at the context length, 400 context_length_exceeded beyond it, with the
   assert.equal(service.upstream.requests.length, before)
 })
 
+test('400 without asking the server for an input far longer than the context, however it is sent', async () => {
+  const { content } = user(3000)
+  const bytes = 'x'.repeat(300_000)
+  for (const [path, body, param] of [
+    ['/v1/chat/completions', { model: 'brief', messages: [{ role: 'user', content }] }, 'messages'],
+    ['/v1/chat/completions', { messages: [{ role: 'user', content: bytes }] }, 'messages'],
+    ['/v1/chat/completions', { messages: [{ role: 'user', content: bytes }], max_tokens: 5 }, 'messages'],
+    ['/v1/responses', { input: content }, 'input'],
+    ['/v1/responses', { input: bytes, truncation: 'auto' }, 'input'],
+    ['/v1/responses/input_tokens', { input: content }, 'input'],
+  ] as const) {
+    const { status, body: answer } = await respond(body, path)
+    assert.deepEqual([status, answer.error?.code, answer.error?.param], [400, 'context_length_exceeded', param])
+    assert.match(answer.error.message, /resulted in more than 1000 tokens/)
+  }
+  assert.equal(service.upstream.requests.length, 0)
+})
+
+test('400 for counting more tokens than any model takes', async () => {
+  const body = { model: 'long', input: 'a '.repeat(2_200_000) }
+  const { status, body: answer } = await respond(body, '/v1/responses/input_tokens')
+  assert.deepEqual([status, answer.error?.code, answer.error?.param], [400, 'context_length_exceeded', 'input'])
+  assert.match(answer.error.message, /more than 2097152 tokens/)
+})
+
 test('200 with auto: the oldest items are dropped until input and answer fit, calls with their outputs, the last turn never', async () => {
   const input = [
     { role: 'developer', content: 'Rule.' },

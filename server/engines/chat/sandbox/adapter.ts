@@ -35,19 +35,25 @@ export function sandboxChat({ delay_ms_per_token = 0 }: SandboxOptions): ChatEng
 
     async generate(request, signal) {
       signal.throwIfAborted()
-      const prompt = await readPrompt(request)
-      const input = await countInput(request, signal)
-      const tokens = { limit: Math.max(1, input - 1), asked: input }
+      const prompt = await readPrompt(request, signal)
       if (prompt.directive?.name === 'overloaded')
         throw new EngineError('overloaded', 'The prompt asked for an overload.', { retry_after_seconds: 1 })
-      if (prompt.directive?.name === 'too_long')
+      if (prompt.directive?.name === 'too_long') {
+        const asked = await countInput(request, signal, TOO_LONG_TOKENS)
+        const tokens = { limit: Math.max(1, asked - 1), asked }
         throw new EngineError('context_length', 'The prompt asked to be too long.', { tokens })
-      return batches(await contentOf(request, prompt), { input, signal, delay_ms: delay_ms_per_token })
+      }
+      const content = await contentOf(request, prompt)
+      const input = await countInput(request, signal)
+      return batches(content, { input, signal, delay_ms: delay_ms_per_token })
     },
 
     countTokens: countInput,
   }
 }
+
+/** How far the input of a refused request is counted. */
+const TOO_LONG_TOKENS = 10_000
 
 /** Tokens between two turns of the loop. */
 const BATCH_TOKENS = 16

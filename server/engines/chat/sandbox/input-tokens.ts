@@ -15,18 +15,25 @@ const AUDIO_TOKENS = 250
  * Input tokens: 3 a message plus its role, texts, name (and 1) and tool calls; tools and a schema as JSON text; 3 for the answer's
  * beginning. An image is 85 tokens, plus 170 a tile of 512×512 once it is made to fit 2048×2048 and its shorter side 768, in other
  * than low detail; four tiles where its size is not known. A video is 1,000 tokens, a sound 250.
+ * Of more than `most` only that much is counted.
  * The image rule is OpenAI's of GPT-4o. Source: https://cookbook.openai.com/examples/how_to_count_tokens_with_tiktoken
  */
-export async function countInput(request: ChatRequest, signal: AbortSignal): Promise<number> {
+export async function countInput(
+  request: ChatRequest,
+  signal: AbortSignal,
+  most = Number.POSITIVE_INFINITY,
+): Promise<number> {
   const { messages, tools = [], response_format: format } = request
   let count = ANSWER_TOKENS
+  const rest = () => ({ signal, most: most - count })
   for (const message of messages) {
+    if (count > most) return count
     count += MESSAGE_TOKENS + ('name' in message && message.name !== undefined ? 1 : 0)
-    for (const text of textsOf(message)) count += await countTokensInTurns(text, signal)
+    for (const text of textsOf(message)) count += await countTokensInTurns(text, rest())
     if (Array.isArray(message.content)) for (const part of message.content) count += mediaTokens(part)
   }
-  for (const tool of tools) count += await countJsonTokens(tool.function, signal)
-  return format?.type === 'json_schema' ? count + (await countJsonTokens(format.json_schema, signal)) : count
+  for (const tool of tools) count += await countJsonTokens(tool.function, rest())
+  return format?.type === 'json_schema' ? count + (await countJsonTokens(format.json_schema, rest())) : count
 }
 
 function textsOf(message: ChatMessage): string[] {

@@ -35,14 +35,14 @@ export type Clues = {
   date: string | undefined
 }
 
-/** Gives way to other work while it reads a long conversation. */
-export async function readPrompt(request: ChatRequest): Promise<Prompt> {
+/** Gives way to other work while it reads a long conversation, until `signal` aborts. */
+export async function readPrompt(request: ChatRequest, signal?: AbortSignal): Promise<Prompt> {
   const asked = request.messages.filter((message) => message.role === 'user')
   const last = asked.at(-1) ?? { role: 'user', content: '' }
   const text = textOf(last).trim()
   const clues = cluesOf(text.slice(0, CLUES_CHARACTERS).toWellFormed())
   return {
-    ...{ seed: await seedOf(request), clues, directive: directiveIn(text), turns: asked.length },
+    ...{ seed: await seedOf(request, signal), clues, directive: directiveIn(text), turns: asked.length },
     text: text.slice(0, NAMES_CHARACTERS),
     media: typeof last.content === 'string' ? null : describeMedia(last.content, clues.japanese),
     is_users_turn: request.messages.at(-1)?.role === 'user',
@@ -132,9 +132,12 @@ function resultsAtEnd(messages: readonly ChatMessage[]): Prompt['results'] {
 const SLICE_CHARACTERS = 64 * 1024
 
 /** Of media, the length and the first and last characters count: cheap, and enough to distinguish two of them. */
-async function seedOf({ model, messages, seed, tools, response_format }: ChatRequest): Promise<string> {
+async function seedOf(
+  { model, messages, seed, tools, response_format }: ChatRequest,
+  signal: AbortSignal | undefined,
+): Promise<string> {
   const hash = createHash('sha256')
-  const turn = turnTaker(1)
+  const turn = turnTaker(1, signal)
   const add = async (text: string) => {
     hash.update(`${text.length}:`)
     for (let from = 0; from < text.length; from += SLICE_CHARACTERS) {
