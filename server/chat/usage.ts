@@ -11,6 +11,9 @@ export type ProducedUsage = {
   usages: ReadonlyMap<number, TokenUsage>
 }
 
+/** The context of a model that states none, as far as a turn that was abandoned is counted. */
+const CONTEXT_TOKENS_MAX = 1_048_576
+
 /** A higher count is an error of the engine: no model has such a context. */
 const TOKENS_MAX = 2 ** 31 - 1
 
@@ -38,7 +41,8 @@ export function withReasoning(
 
 /**
  * Counts the usage for engines that report none, and for answers that broke off. Usable usage of single choices is used as it is. A request
- * that failed before anything was produced has no usage; one that the client abandoned while the engine worked on it has used its input.
+ * that failed before anything was produced has no usage; one that the client abandoned while the engine worked on it has used its input, of
+ * which no engine can have worked on more than the context of its model.
  */
 export async function countUsage(
   { request, model, size }: Pick<TurnRequest, 'request' | 'model' | 'size'>,
@@ -55,7 +59,8 @@ export async function countUsage(
   const choices = produced.choices.filter((_, choice) => !usages.has(choice))
   const isUsed = choices.length > 0 || (usages.size < request.n && (ended || (asked && is_abandoned)))
   if (!isUsed) return known
-  const input = size.counted() ?? (await countRequest(request))
+  const most = is_abandoned ? (model.context_length ?? CONTEXT_TOKENS_MAX) : Number.POSITIVE_INFINITY
+  const input = Math.min(most, size.counted() ?? (await countRequest(request, { most })))
   const counted = { input, cached_input: 0, ...(await countProduced(choices)) }
   return addUsage(known, counted)
 }
