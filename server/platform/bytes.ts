@@ -13,10 +13,10 @@ export function* utf8Slices(bytes: Buffer): Generator<Buffer> {
   }
 }
 
-/** One run of bytes of its pieces, put together with other work between. */
-export async function joinInTurns(pieces: readonly Buffer[]): Promise<Buffer> {
+/** One run of bytes of its pieces, put together with other work between, until `signal` aborts. */
+export async function joinInTurns(pieces: readonly Buffer[], signal?: AbortSignal): Promise<Buffer> {
   const bytes = Buffer.allocUnsafeSlow(pieces.reduce((sum, { length }) => sum + length, 0))
-  const turn = turnTaker(16)
+  const turn = turnTaker(16, signal)
   let at = 0
   for (const piece of pieces) {
     at += piece.copy(bytes, at)

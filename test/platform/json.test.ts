@@ -6,7 +6,7 @@ import { ApiError } from '../../server/platform/errors.ts'
 import { parseJson } from '../../server/platform/json/parse.ts'
 import { parsePieces } from '../../server/platform/json/pieces.ts'
 import { newScan } from '../../server/platform/json/scan.ts'
-import { longestTurn } from '../support/processor-time.ts'
+import { effortOf, longestTurn } from '../support/processor-time.ts'
 
 const LARGE = 64 * 1024 * 1024
 const NOT_JSON = Symbol('not JSON')
@@ -110,6 +110,18 @@ for (const [name, text] of Object.entries(WORST)) {
     assert.ok(milliseconds < 50, `${milliseconds} ms`)
   })
 }
+
+test('a large body is parsed no further once its client has left', async () => {
+  const bytes = Buffer.from(WORST.texts!())
+  const left = () => {
+    const leaving = new AbortController()
+    setImmediate(() => leaving.abort(new Error('gone')))
+    return Promise.resolve(parseJson(bytes, { signal: leaving.signal }))
+  }
+  await assert.rejects(left(), /gone/)
+  const { seconds } = await effortOf(left, { seconds: 0.1 })
+  assert.ok(seconds < 0.1, `${seconds} s`)
+})
 
 test('a lone surrogate is refused anywhere in a large text, and a pair is kept', async () => {
   for (const at of [0, 999_999, 1_000_000, 1_999_999]) {

@@ -1,12 +1,34 @@
+import type { IncomingMessage } from 'node:http'
 import type { FastifyReply } from 'fastify'
+import { ApiError } from '../errors.ts'
 
 /** Aborts when the client goes away before its answer is complete. */
 export function abortOnLeaving(reply: FastifyReply): AbortController {
   const left = new AbortController()
   // It may have gone while the caller was being looked up.
-  if (reply.raw.destroyed) left.abort()
+  if (reply.raw.destroyed) left.abort(endedEarly())
   reply.raw.once('close', () => {
-    if (!reply.raw.writableFinished) left.abort()
+    if (!reply.raw.writableFinished) left.abort(endedEarly())
   })
   return left
+}
+
+/** Work on a request before there is an answer to it: its signal aborts when the client goes away. */
+export async function whileConnected<T>(
+  { socket }: IncomingMessage,
+  work: (signal: AbortSignal) => T | Promise<T>,
+): Promise<T> {
+  const left = new AbortController()
+  const leave = () => left.abort(endedEarly())
+  if (socket.destroyed) leave()
+  socket.once('close', leave)
+  try {
+    return await work(left.signal)
+  } finally {
+    socket.off('close', leave)
+  }
+}
+
+export function endedEarly(): ApiError {
+  return new ApiError('invalid_request_error', 'The request ended before it was complete.')
 }

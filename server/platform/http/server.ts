@@ -10,6 +10,7 @@ import type { Log } from '../log.ts'
 import type { Metrics } from '../metrics/metrics.ts'
 import type { TextRepair } from '../schema/validate.ts'
 import type { Tracing } from '../tracing/tracing.ts'
+import { endedEarly } from './abort-on-disconnect.ts'
 import { bodyTooLarge } from './body/coded.ts'
 import {
   addBodyParsers,
@@ -251,10 +252,6 @@ export function apiErrorOf(error: unknown): ApiError {
   return new ApiError('server_error', 'Something went wrong on our side. Quote the request id when you report it.', {
     cause: error,
   })
-}
-
-function endedEarly(): ApiError {
-  return new ApiError('invalid_request_error', 'The request ended before it was complete.')
 }
 
 /** For a request that Node could not parse, so that no route is known: answers with the error envelope and closes the connection. */

@@ -6,18 +6,21 @@ import { parsePieces } from './pieces.ts'
 import { newScan, scanWhole, unreadable } from './scan.ts'
 
 /** Texts up to this are parsed at once: the worst of them takes a few milliseconds. */
-const AT_ONCE_BYTES_MAX = 64 * 1024
+export const AT_ONCE_BYTES_MAX = 64 * 1024
 /** Longest that parsing goes on before other work has its turn. */
 const TURN_MILLISECONDS = 5
 
+/** `repair`: see TextRepair. `signal` abandons a large text, for a client that has disconnected: the promise rejects with its reason. */
+export type ParseOptions = { repair?: TextRepair; signal?: AbortSignal }
+
 /**
  * Parses a JSON text of a client; depth and number of values are checked before anything is built. A large text is parsed in pieces with
- * other work between them, and gives a promise, so that no size holds the event loop. A byte order mark is skipped. `repair`: see TextRepair.
+ * other work between them, and gives a promise, so that no size holds the event loop. A byte order mark is skipped.
  * Throws, or rejects with, ApiError `invalid_json`, or `invalid_value` for what JSON allows and we cannot keep. Source: contract 1.1.
  */
-export function parseJson(marked: Buffer, repair?: TextRepair): unknown {
+export function parseJson(marked: Buffer, options: ParseOptions = {}): unknown {
   const bytes = marked[0] === 0xef && marked[1] === 0xbb && marked[2] === 0xbf ? marked.subarray(3) : marked
-  if (bytes.length > AT_ONCE_BYTES_MAX) return parseLarge(bytes, repair)
+  if (bytes.length > AT_ONCE_BYTES_MAX) return parseLarge(bytes, options)
   if (!isUtf8(bytes)) throw unreadable()
   const suspicious = scanWhole(bytes)
   let value: unknown
@@ -26,21 +29,22 @@ export function parseJson(marked: Buffer, repair?: TextRepair): unknown {
   } catch {
     throw unreadable()
   }
-  if (suspicious) requireSafeJson(value, repair)
+  if (suspicious) requireSafeJson(value, options.repair)
   return value
 }
 
 /** The same for a body that came in pieces: many bytes are put together with other work between, too. */
-export function parseJsonPieces(pieces: readonly Buffer[], size_bytes: number, repair?: TextRepair): unknown {
-  if (size_bytes > JOINED_BYTES_MAX) return joinInTurns(pieces).then((bytes) => parseJson(bytes, repair))
-  return parseJson(pieces.length === 1 ? pieces[0]! : Buffer.concat(pieces, size_bytes), repair)
+export function parseJsonPieces(pieces: readonly Buffer[], size_bytes: number, options: ParseOptions = {}): unknown {
+  if (size_bytes > JOINED_BYTES_MAX)
+    return joinInTurns(pieces, options.signal).then((bytes) => parseJson(bytes, options))
+  return parseJson(pieces.length === 1 ? pieces[0]! : Buffer.concat(pieces, size_bytes), options)
 }
 
 /** Fewer bytes are put together in less than a millisecond. */
 const JOINED_BYTES_MAX = 1024 * 1024
 
-async function requireUtf8(bytes: Buffer): Promise<void> {
-  const turn = turnTaker(1)
+async function requireUtf8(bytes: Buffer, signal: AbortSignal | undefined): Promise<void> {
+  const turn = turnTaker(1, signal)
   for (const slice of utf8Slices(bytes)) {
     if (!isUtf8(slice)) throw unreadable()
     const other = turn()
@@ -48,19 +52,20 @@ async function requireUtf8(bytes: Buffer): Promise<void> {
   }
 }
 
-async function parseLarge(bytes: Buffer, repair: TextRepair | undefined): Promise<unknown> {
-  await requireUtf8(bytes)
+async function parseLarge(bytes: Buffer, options: ParseOptions): Promise<unknown> {
+  const { signal } = options
+  await requireUtf8(bytes, signal)
   const state = newScan(bytes)
   const pieces = parsePieces(state)
   let since = performance.now()
   let step = pieces.next()
   while (!step.done) {
     if (performance.now() - since > TURN_MILLISECONDS) {
-      await nextTurn()
+      await nextTurn(signal)
       since = performance.now()
     }
     step = pieces.next()
   }
-  if (state.suspicious) await requireSafeJsonInTurns(step.value, repair)
+  if (state.suspicious) await requireSafeJsonInTurns(step.value, options)
   return step.value
 }

@@ -40,9 +40,12 @@ export function requireSafeJson(value: unknown, repair?: TextRepair): void {
   if (step.value) throw unsafe(step.value)
 }
 
-/** The same for a large value, with other work between its parts. */
-export async function requireSafeJsonInTurns(value: unknown, repair?: TextRepair): Promise<void> {
-  const turn = turnTaker(1)
+/** The same for a large value, with other work between its parts, until `signal` aborts. */
+export async function requireSafeJsonInTurns(
+  value: unknown,
+  { repair, signal }: { repair?: TextRepair; signal?: AbortSignal } = {},
+): Promise<void> {
+  const turn = turnTaker(1, signal)
   const search = unsafePart(value, { path: '', depth: 0, repair })
   let step = search.next()
   while (!step.done) {

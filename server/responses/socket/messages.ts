@@ -15,10 +15,13 @@ const STREAM_ID_LENGTH_MAX = 256
 /** Messages up to this size are parsed synchronously for their `stream_id`. */
 export const SMALL_MESSAGE_BYTES = 64 * 1024
 
-/** Parses a message with the limits of request bodies; null is a binary one. Throws ApiError. Source: contract 12. */
-export async function readMessage(text: Buffer | null): Promise<TurnMessage> {
+/**
+ * Parses a message with the limits of request bodies; null is a binary one. Throws ApiError, and the reason of `signal` when it aborts.
+ * Source: contract 12.
+ */
+export async function readMessage(text: Buffer | null, signal?: AbortSignal): Promise<TurnMessage> {
   if (text === null) throw new ApiError('invalid_json', 'This message was binary. Send JSON in text frames.')
-  const value = await parseMessage(text)
+  const value = await parseMessage(text, signal)
   if (!isRecord(value)) throw UNPARSABLE
   return { ...readTurn(value), stream_id: readableStreamId(value) }
 }
@@ -48,9 +51,9 @@ export function eventText({ data }: ResponseEvent, stream_id: string | undefined
 
 const UNPARSABLE = new ApiError('invalid_json', 'We could not parse the message. Send one JSON object in a text frame.')
 
-async function parseMessage(text: Buffer): Promise<unknown> {
+async function parseMessage(text: Buffer, signal: AbortSignal | undefined): Promise<unknown> {
   try {
-    return await parseJson(text, TEXT_REPAIR)
+    return await parseJson(text, { repair: TEXT_REPAIR, signal })
   } catch (error) {
     throw error instanceof ApiError && error.code === 'invalid_json' ? UNPARSABLE : error
   }

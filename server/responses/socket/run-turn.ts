@@ -52,14 +52,15 @@ async function runOne(turns: Turn, request_id: string, text: Buffer | null): Pro
     await countRequest(ctx, principal)
     await deps.meter.admit(principal.org_id)
     isParsed = true
-    message = await readMessage(text)
+    message = await readMessage(text, connection.signal)
     const failure = await answer(turns, { request_id, principal, message })
     if (failure) status = failure.status
   } catch (error) {
     const known = connection.signal.aborted ? DISCONNECTED : toApiError(ctx, request_id, error)
     status = known.status
     if (principal === null && status === 401) authError = known
-    const smallText = isParsed || (text?.length ?? 0) <= UNPARSED_BYTES_MAX ? text : null
+    const isRead = isParsed || (text?.length ?? 0) <= UNPARSED_BYTES_MAX
+    const smallText = isRead && !connection.signal.aborted ? text : null
     if (!isParsed) message = await readMessage(smallText).catch(() => null)
     await connection.send(errorEvent(known, message ? message.stream_id : await streamIdOf(smallText)))
   }

@@ -2,6 +2,8 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { type IncomingMessage, request } from 'node:http'
 import { after, afterEach, before, test } from 'node:test'
+import { toText } from '../../../server/platform/metrics/exposition.ts'
+import { readExposition, sumOf } from '../../support/data/exposition.ts'
 import {
   chargesReaching,
   customer,
@@ -69,4 +71,27 @@ test('a client that disconnects before the last `finish_reason` ends the call, a
   await service.upstream.left()
   const [charge] = await chargesReaching(service.app, person, 1)
   assert.equal(charge!.output_tokens, 1)
+})
+
+test('a body is read no further once its client has left: it is neither checked nor counted', async () => {
+  const person = await customer(service)
+  const errors = async (code?: string) => {
+    const read = readExposition(await toText([await service.app.ctx.metrics.read()]))
+    return sumOf(read, 'kinora_http_errors_total', { route: '/v1/chat/completions', ...(code && { code }) })
+  }
+  const before = await errors()
+  const asking = request(`${service.app.url}/v1/chat/completions`, {
+    method: 'POST',
+    agent: false,
+    headers: { authorization: `Bearer ${person.key}`, 'content-type': 'application/json' },
+  })
+  asking.on('error', () => {})
+  // Far more than the model takes, which would be the next error.
+  const content = Array.from({ length: 190_000 }, () => 'x'.repeat(300))
+  asking.end(JSON.stringify({ model: 'far-1', messages: [{ role: 'user', content: 'y'.repeat(3_000_000) }], content }))
+  await once(asking, 'finish')
+  asking.destroy()
+  while ((await errors()) === before) await new Promise((resolve) => setTimeout(resolve, 5))
+  assert.equal(await errors('context_length_exceeded'), 0)
+  assert.equal(await errors('invalid_request_error'), 1)
 })

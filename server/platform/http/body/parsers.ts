@@ -1,7 +1,9 @@
+import type { IncomingMessage } from 'node:http'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { ApiError } from '../../errors.ts'
-import { parseJsonPieces } from '../../json/parse.ts'
+import { AT_ONCE_BYTES_MAX, parseJsonPieces } from '../../json/parse.ts'
 import type { TextRepair } from '../../schema/validate.ts'
+import { whileConnected } from '../abort-on-disconnect.ts'
 import { discardBody, endAfterAnswer, hasLargeBody } from '../connections.ts'
 import { bodyTooLarge, codingOf, readCoded } from './coded.ts'
 
@@ -17,7 +19,7 @@ export function addBodyParsers(http: FastifyInstance): void {
   http.removeAllContentTypeParsers()
   http.addContentTypeParser('application/json', (request, payload, done) => {
     const { accepts, body_bytes_max = JSON_BYTES_MAX, text_repair } = request.routeOptions.config.kinora ?? {}
-    const options = { body_bytes_max, text_repair }
+    const options = { raw: request.raw, body_bytes_max, text_repair }
     if (accepts?.size === 0) done(null, undefined)
     else if (accepts && !accepts.has('json')) done(wrongContentType(accepts))
     else if (Number(request.headers['content-length']) > body_bytes_max) done(bodyTooLarge(body_bytes_max))
@@ -73,10 +75,11 @@ function isPlainTransfer({ headers }: FastifyRequest): boolean {
   return encoding === undefined || encoding.trim().toLowerCase() === 'chunked'
 }
 
-type Reading = { body_bytes_max: number; text_repair: TextRepair | undefined }
+type Reading = { raw: IncomingMessage; body_bytes_max: number; text_repair: TextRepair | undefined }
 
 /** A body of no bytes is none. */
-function readJson(payload: NodeJS.ReadableStream, { body_bytes_max, text_repair }: Reading, done: Done): void {
+function readJson(payload: NodeJS.ReadableStream, options: Reading, done: Done): void {
+  const { body_bytes_max } = options
   let size = 0
   const chunks: Buffer[] = []
   const onData = (chunk: Buffer): void => {
@@ -88,23 +91,29 @@ function readJson(payload: NodeJS.ReadableStream, { body_bytes_max, text_repair 
     payload.off('data', onData).off('end', end).off('error', end)
     if (error) done(error)
     else if (size === 0) done(null, undefined)
-    else parse(chunks, size, text_repair, done)
+    else parse(chunks, size, options, done)
   }
   payload.on('data', onData).on('end', end).on('error', end)
 }
 
 /** A compressed body. The limit is for the bytes that come out. */
-async function readCodedJson(request: FastifyRequest, { body_bytes_max, text_repair }: Reading): Promise<unknown> {
+async function readCodedJson(request: FastifyRequest, options: Reading): Promise<unknown> {
   const coding = codingOf(request)
-  const pieces = await readCoded(request.raw, { coding, bytes_max: body_bytes_max })
+  const pieces = await readCoded(request.raw, { coding, bytes_max: options.body_bytes_max })
   const size_bytes = pieces.reduce((sum, { length }) => sum + length, 0)
-  return size_bytes === 0 ? undefined : parseJsonPieces(pieces, size_bytes, text_repair)
+  return size_bytes === 0 ? undefined : parsed(pieces, size_bytes, options)
 }
 
-function parse(pieces: readonly Buffer[], size_bytes: number, repair: TextRepair | undefined, done: Done): void {
+/** A large body is parsed as long as its client is connected. */
+function parsed(pieces: readonly Buffer[], size_bytes: number, { raw, text_repair: repair }: Reading): unknown {
+  if (size_bytes <= AT_ONCE_BYTES_MAX) return parseJsonPieces(pieces, size_bytes, { repair })
+  return whileConnected(raw, (signal) => parseJsonPieces(pieces, size_bytes, { repair, signal }))
+}
+
+function parse(pieces: readonly Buffer[], size_bytes: number, options: Reading, done: Done): void {
   let value: unknown
   try {
-    value = parseJsonPieces(pieces, size_bytes, repair)
+    value = parsed(pieces, size_bytes, options)
   } catch (error) {
     done(error as Error)
     return
