@@ -21,7 +21,7 @@ export async function resolveMessages(
   const media: Media[] = []
   const shown: Shown[] = []
   let openCalls: ReadonlySet<string> = NO_CALLS
-  const resolved = await mapInTurns(messages, (message, i): ChatMessage => {
+  const resolve = (message: BodyMessage, i: number): ChatMessage => {
     if (message.role === 'tool') requireCall(openCalls, i, message.tool_call_id)
     else openCalls = callsOf(message)
     const param = `messages[${i}].content`
@@ -30,7 +30,8 @@ export async function resolveMessages(
     const { parts, ...answer } = toolMessage(message, param, media)
     if (parts.length > 0) shown.push({ parts, after: i })
     return answer
-  })
+  }
+  const resolved = await mapInTurns(messages, resolve, left)
   if (media.length > 0) await placeMedia(ctx, conversation, media, left)
   return shown.length > 0 ? withShown(resolved, shown) : resolved
 }

@@ -29,7 +29,10 @@ export async function resolveParts(
 ): Promise<ChatPart[][]> {
   const budget = newBudget()
   const ready: Ready[] = []
-  for (const source of sources) ready.push(await checkSource(work, budget, source))
+  for (const source of sources) {
+    left.throwIfAborted()
+    ready.push(await checkSource(work, budget, source))
+  }
   const stored = sources.filter((source) => source.from === 'file_id')
   const files = stored.length > 0 ? await findStored(ctx, { ...work, budget }, stored) : new Map<string, FileRow>()
   const stop = new AbortController()
