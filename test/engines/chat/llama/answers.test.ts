@@ -48,6 +48,15 @@ test('an answer without an end stops with length where its context ends, in text
   }
 })
 
+test('a prompt whose bytes alone are more than twice the context is refused without being tokenized', async () => {
+  const engine = standIn({ context_tokens: 256 })
+  // One word of the stand-in, which would take it.
+  const request = ask('x'.repeat(128 * 600))
+  const tokens = { limit: 256, asked: 600 }
+  await assert.rejects(engine.generate(request, live()), { kind: 'context_length', tokens })
+  await assert.rejects(engine.countTokens!(request, live()), { kind: 'context_length', tokens })
+})
+
 test('a tool call has its id and name once and its arguments whole, without the lines after them, also when not streamed', async () => {
   const engine = standIn()
   for (const [content, expected] of [

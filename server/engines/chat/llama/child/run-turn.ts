@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { leastTokens } from '../../../../platform/tokenizer.ts'
 import { EngineError } from '../../../engine-error.ts'
 import type { ChatEvent, FinishReason } from '../../contract.ts'
 import type { HistoryItem, Turn } from '../protocol.ts'
@@ -18,10 +19,7 @@ const RESERVED_TOKENS = 2
 export async function runTurn(loaded: Loaded, turn: Turn, run: Run): Promise<void> {
   const input = promptTokens(loaded, turn)
   const room = loaded.context_tokens - RESERVED_TOKENS - input
-  if (room < 1)
-    throw new EngineError('context_length', 'The prompt is longer than the context.', {
-      tokens: { limit: loaded.context_tokens, asked: input },
-    })
+  if (room < 1) throw tooLong(loaded, input)
   const grammar = await grammarOf(loaded, turn)
   const sequence = loaded.sequences.pop()
   if (sequence === undefined) throw new Error('more requests than sequences')
@@ -42,8 +40,14 @@ export async function runTurn(loaded: Loaded, turn: Turn, run: Run): Promise<voi
   }
 }
 
-/** Tokens of the prompt in the model's own template. Throws EngineError `rejected` when the template does not take the conversation. */
-export function promptTokens({ model, wrapper }: Loaded, { history, functions }: Turn): number {
+/**
+ * Tokens of the prompt in the model's own template. Throws EngineError `rejected` when the template does not take the conversation, and
+ * `context_length` for one of more than twice the context without tokenizing it, which nothing here may interrupt.
+ */
+export function promptTokens(loaded: Loaded, { history, functions }: Turn): number {
+  const { model, wrapper } = loaded
+  const least = leastTokens(history.reduce((sum, item) => sum + lengthOf(item), 0))
+  if (least > 2 * loaded.context_tokens) throw tooLong(loaded, least)
   const answer: HistoryItem[] = history.at(-1)?.type === 'model' ? [] : [{ type: 'model', response: [] }]
   try {
     const { contextText } = wrapper.generateContextState({
@@ -54,6 +58,16 @@ export function promptTokens({ model, wrapper }: Loaded, { history, functions }:
   } catch {
     throw refusal('messages', "the model's chat template does not take such a conversation")
   }
+}
+
+/** Characters of its texts. */
+function lengthOf(item: HistoryItem): number {
+  if (item.type !== 'model') return item.text.length
+  return item.response.reduce((sum, part) => sum + (typeof part === 'string' ? part.length : 0), 0)
+}
+
+function tooLong({ context_tokens: limit }: Loaded, asked: number): EngineError {
+  return new EngineError('context_length', 'The prompt is longer than the context.', { tokens: { limit, asked } })
 }
 
 async function grammarOf({ llama }: Loaded, { grammar }: Turn): Promise<unknown> {
