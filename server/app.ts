@@ -24,6 +24,7 @@ import { type Identity, openIdentity } from './identity/open.ts'
 import { identityEndpoints } from './identity/routes.ts'
 import type { Blobs } from './platform/blobs/blobs.ts'
 import type { Clock } from './platform/clock.ts'
+import type { ByteBudget } from './platform/http/body/byte-budget.ts'
 import { listenOn } from './platform/http/listen.ts'
 import { STREAM_TIMING, type StreamTiming } from './platform/http/sse.ts'
 import { openSockets, SOCKET_TIMING, type Sockets, type SocketTiming } from './platform/http/websocket.ts'
@@ -54,6 +55,8 @@ export type AppOptions = {
   background: 'sole' | 'shared' | 'none'
   /** Ends a start that waits for the database. */
   signal?: AbortSignal | undefined
+  /** Takes the place of the usual one. */
+  budget?: ByteBudget
   /** Takes the place of the configured engines. */
   engines?: Engines
   /** How long connections may be quiet, unread or open, where it is not the usual time. */
@@ -105,7 +108,12 @@ async function assemble(options: AppOptions, stops: AsyncDisposableStack): Promi
   const state: { stop: 'no' | 'unready' | 'draining' } = { stop: 'no' }
   const stopping = new AbortController()
   const { timing = {} } = options
-  const sockets = openSockets({ path: '/v1/responses', log, timing: { ...SOCKET_TIMING, ...timing } })
+  const sockets = openSockets({
+    path: '/v1/responses',
+    log,
+    budget: ctx.budget,
+    timing: { ...SOCKET_TIMING, ...timing },
+  })
   const endpoints = endpointsOf(parts, {
     ctx,
     sockets,

@@ -6,6 +6,7 @@ import type { Clock } from './platform/clock.ts'
 import type { Changes } from './platform/db/changes.ts'
 import type { Database } from './platform/db/db.ts'
 import type { Groups } from './platform/db/groups.ts'
+import type { ByteBudget } from './platform/http/body/byte-budget.ts'
 import type { Log } from './platform/log.ts'
 import type { Metrics } from './platform/metrics/metrics.ts'
 import type { Tracing } from './platform/tracing/tracing.ts'
@@ -23,6 +24,8 @@ export type Context = {
   engines: Engines
   changes: Changes
   groups: Groups
+  /** What large requests hold in memory. */
+  budget: ByteBudget
   metrics: Metrics
   /** Null where there are no traces. */
   tracing: Tracing | null

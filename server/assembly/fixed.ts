@@ -11,6 +11,7 @@ import { openDb } from '../platform/db/db.ts'
 import { openGroups } from '../platform/db/groups.ts'
 import type { OutageListener } from '../platform/db/listen-connection.ts'
 import { observePool } from '../platform/db/metrics.ts'
+import { type ByteBudget, openByteBudget } from '../platform/http/body/byte-budget.ts'
 import type { Log } from '../platform/log.ts'
 import { newPresence, type Presence } from '../platform/queue/presence.ts'
 import { VERSION } from '../platform/start/version.ts'
@@ -21,6 +22,7 @@ type FixedOptions = {
   config: Config
   /** Takes the place of the database's clock, which is followed otherwise. */
   clock?: Clock
+  budget?: ByteBudget
   log: Log
   database_url: string
   blobs: Blobs
@@ -58,7 +60,8 @@ export async function openFixed(options: FixedOptions, stops: AsyncDisposableSta
   }
   const changes = stops.adopt(await openChanges({ db, url: database_url, ...announced }), (opened) => opened.close())
   const blobs = keepDuringBackup(options.blobs, db)
-  const fixed = { clock, log, db, blobs, changes, groups: openGroups(), metrics, tracing, work_dir }
+  const shared = { groups: openGroups(), budget: options.budget ?? openByteBudget() }
+  const fixed = { clock, log, db, blobs, changes, ...shared, metrics, tracing, work_dir }
   return { fixed, pool, presence }
 }
 

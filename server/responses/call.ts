@@ -1,5 +1,6 @@
 import type { Meter } from '../billing/meter.ts'
 import type { Principal } from '../identity/caller/principal.ts'
+import type { Lease } from '../platform/http/body/byte-budget.ts'
 import type { ContextLengths } from './context/lengths.ts'
 import type { Item } from './schema/items.ts'
 import type { CreateResponse, ResponseObject } from './schema/response.ts'
@@ -13,10 +14,12 @@ export type ResponseCall = {
   principal: Principal
   request_id: string
   body: CreateResponse
+  /** What it holds in memory: the conversation it continues is added. */
+  lease: Lease
   /** False: no model is asked; the response is completed with empty output and no usage. Sockets only. */
   generate?: boolean
-  /** The whole context of a previous response, if the caller has it in memory. Sockets only. */
-  cachedContext?: (response_id: string) => readonly Item[] | null
+  /** The whole context of a previous response and its size as JSON, if the caller has it in memory. Sockets only. */
+  cachedContext?: (response_id: string) => { context: readonly Item[]; bytes: number } | null
   /**
    * The stored response that a background worker answers. Its `created` and `queued` events exist already: the run starts with
    * `in_progress`, and failures are events instead of being thrown.

@@ -2,8 +2,10 @@ import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { after, before, test } from 'node:test'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib'
 import type { Endpoint } from '../../server/identity/caller/endpoint.ts'
+import { openByteBudget } from '../../server/platform/http/body/byte-budget.ts'
 import { OPEN_BODY_BYTES_MAX } from '../../server/platform/http/body/parsers.ts'
 import { JSON_DEPTH_MAX, JSON_VALUES_MAX } from '../../server/platform/json/scan.ts'
 import { newCustomer, startApp, type TestApp, type TestPerson, videoBody } from '../support/http/app.ts'
@@ -94,6 +96,30 @@ test('400 for depth and for the number of values, at any size', async () => {
   const many = (count: number) => `{"model":[${'1,'.repeat(count - 1)}1]}`
   assertInvalid(await sendRaw(app, person, many(JSON_VALUES_MAX)), null, /more than 200000 values/)
   assertInvalid(await sendRaw(app, person, many(JSON_VALUES_MAX - 10)), 'model', /expected a string/)
+})
+
+test('bodies are read as far as their organization has room for them: 429 after a wait, and nobody else waits', async () => {
+  const budget = openByteBudget({ total: 20 * MEBIBYTE, owner: 2 * MEBIBYTE, wait_seconds: 0.05 })
+  const own = await startApp({ budget })
+  const [one, other] = [await newCustomer(own), await newCustomer(own)]
+  const post = async ({ key }: TestPerson, size: number, ...lines: string[]) => {
+    const connection = await rawConnection(own.url)
+    const head = ['POST /v1/videos HTTP/1.1', 'host: kinora', `authorization: Bearer ${key}`, ...lines]
+    await connection.write([...head, 'content-type: application/json', '', ''].join('\r\n'))
+    await connection.write(Buffer.alloc(size, ' '))
+    return connection
+  }
+  const slow = await post(one, MEBIBYTE, `content-length: ${3 * MEBIBYTE}`)
+  while (budget.held(one.org_id) < 3 * MEBIBYTE) await nextTurn()
+  const refused = { status: 429, type: 'rate_limit_error', code: 'too_many_requests', message: /Wait for answers/ }
+  assertRefused(await sendRaw(own, one, ' '.repeat(MEBIBYTE)), refused)
+  const small = gzipSync(Buffer.alloc(MEBIBYTE, ' '))
+  assertRefused(await sendRaw(own, { ...one, headers: { 'content-encoding': 'gzip' } }, small), refused)
+  assert.equal((await sendRaw(own, other, ' '.repeat(1.9 * MEBIBYTE))).status, 400)
+  slow.close()
+  while (budget.held() > 0) await nextTurn()
+  assert.equal((await sendRaw(own, one, ' '.repeat(MEBIBYTE))).status, 400)
+  await own.close()
 })
 
 const CODINGS: ReadonlyArray<[name: string, encode: (bytes: Buffer) => Buffer]> = [

@@ -11,6 +11,7 @@ import type { Metrics } from '../metrics/metrics.ts'
 import type { TextRepair } from '../schema/validate.ts'
 import type { Tracing } from '../tracing/tracing.ts'
 import { endedEarly } from './abort-on-disconnect.ts'
+import type { Lease } from './body/byte-budget.ts'
 import { bodyTooLarge } from './body/coded.ts'
 import {
   addBodyParsers,
@@ -60,6 +61,8 @@ declare module 'fastify' {
     metrics: Metrics | null
   }
   interface FastifyRequest {
+    /** What the request brings into memory; there once the caller is known, for routes that take a body. */
+    lease: Lease | null
     /** For the access log; set once the caller is known. */
     caller?: { org_id: string; user_id: string; key_id: string | null }
   }
@@ -101,6 +104,7 @@ export function openHttp(options: HttpOptions): FastifyInstance {
   http.decorate('bodySeconds', BODY_SECONDS)
   http.decorate('metrics', metrics ?? null)
   http.decorateRequest('span', null)
+  http.decorateRequest('lease', null)
   const countAnswer = metrics && answerCounter(metrics)
   const cors = corsHeaders(options.cors)
   addBodyParsers(http)

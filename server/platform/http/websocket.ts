@@ -5,6 +5,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { type WebSocket, WebSocketServer } from 'ws'
 import { ApiError } from '../errors.ts'
 import type { Log } from '../log.ts'
+import type { ByteBudget, Lease } from './body/byte-budget.ts'
 import { JSON_BYTES_MAX } from './body/parsers.ts'
 
 /** One client over WebSocket, from the end of its handshake on. */
@@ -21,8 +22,8 @@ export type Connection = {
   close(code: number, reason: string): void
 }
 
-/** Gets every message in order; null for a binary one. */
-export type OnMessage = (text: Buffer | null) => void
+/** Gets every message in order; null for a binary one. `lease` has its bytes: end it once the message has been answered. */
+export type OnMessage = (text: Buffer | null, lease: Lease) => void
 
 /**
  * A ping goes out every `ping_seconds`; a client that left two unanswered is gone. One that takes nothing for `stalled_seconds`, with
@@ -38,15 +39,6 @@ const SOCKET_LIMITS: SocketLimits = { connections_max: 2000, per_owner_max: 200 
 const PONGS_MISSED_MAX = 2
 /** What may wait in memory for a client before its producer waits too. */
 const WAITING_BYTES_MAX = 64 * 1024
-/** Small messages cost more to compress than to send. Nothing is remembered between messages, so an idle client costs nothing. */
-const DEFLATE = {
-  serverNoContextTakeover: true,
-  clientNoContextTakeover: true,
-  serverMaxWindowBits: 12,
-  threshold: 4096,
-  concurrencyLimit: 4,
-  zlibDeflateOptions: { level: 1, memLevel: 5 },
-} as const
 
 export type Sockets = {
   /** Whether a request asks for an upgrade that the service makes. Any other `Upgrade` is answered as if it were not there. */
@@ -78,10 +70,11 @@ type Open = { owner: string; ws: WebSocket; closed: Promise<void> }
 export function openSockets(options: {
   path: string
   log: Log
+  budget: ByteBudget
   timing?: SocketTiming
   limits?: SocketLimits
 }): Sockets {
-  const { path, log, timing = SOCKET_TIMING, limits = SOCKET_LIMITS } = options
+  const { path, log, budget, timing = SOCKET_TIMING, limits = SOCKET_LIMITS } = options
   const wss = openServer(timing)
   const handshakes = new WeakMap<IncomingMessage, { socket: Duplex; head: Buffer }>()
   const open = new Set<Open>()
@@ -110,11 +103,8 @@ export function openSockets(options: {
         open.delete(entry)
         logConnection(log, request, reply)
       })
-      serveConnection(
-        ws,
-        { request_id: request.id, socket: handshake.socket, timing, draining: shutdown.signal },
-        serve,
-      )
+      const known = { request_id: request.id, draining: shutdown.signal }
+      serveConnection(ws, { ...known, socket: handshake.socket, timing, openLease: () => budget.open(owner) }, serve)
       return reply
     },
     async drain({ seconds }) {
@@ -157,7 +147,8 @@ function openServer({ close_timeout_seconds }: SocketTiming): WebSocketServer {
     noServer: true,
     clientTracking: false,
     maxPayload: JSON_BYTES_MAX,
-    perMessageDeflate: DEFLATE,
+    // A message would be inflated before anything is known about it: 60 kB to 62 MB, whoever sends it.
+    perMessageDeflate: false,
     handleProtocols: () => false,
     // Missing in the types of the package.
     ...{ closeTimeout: close_timeout_seconds * 1000 },
@@ -203,11 +194,11 @@ function requireRoom(open: ReadonlySet<Open>, owner: string, { connections_max, 
   )
 }
 
-type ServeOptions = { request_id: string; socket: Duplex; timing: SocketTiming; draining: AbortSignal }
+type Served = Pick<Connection, 'request_id' | 'draining'> & { socket: Duplex; timing: SocketTiming; openLease(): Lease }
 
 function serveConnection(
   ws: WebSocket,
-  { request_id, socket, timing, draining }: ServeOptions,
+  { request_id, socket, timing, draining, openLease }: Served,
   serve: (connection: Connection) => OnMessage,
 ): void {
   const left = new AbortController()
@@ -230,13 +221,37 @@ function serveConnection(
     close: (code, reason) => ws.close(code, reason),
   })
   const stopPings = sendPings(ws, timing.ping_seconds, cutOff)
-  ws.on('message', (data, isBinary) => onMessage(isBinary ? null : (data as Buffer)))
+  const nextLease = leaseMessages(ws, socket, openLease)
+  ws.on('message', (data, isBinary) => onMessage(isBinary ? null : (data as Buffer), nextLease()))
   // A protocol error closes the connection; `close` is emitted as well.
   ws.on('error', () => {})
   ws.once('close', () => {
     stopPings()
     left.abort()
   })
+}
+
+/**
+ * Counts the bytes of each message as they come in, and reads no further without room for them. The connection of a client that finds none
+ * is closed with 1013. Returns what hands over the lease of a message that is whole.
+ */
+function leaseMessages(ws: WebSocket, socket: Duplex, openLease: () => Lease): () => Lease {
+  let lease = openLease()
+  socket.prependListener('data', ({ length }: Buffer) => {
+    const room = lease.add(length)
+    if (!room) return
+    ws.pause()
+    room.then(
+      () => ws.resume(),
+      () => ws.close(1013, 'too many bytes at once'),
+    )
+  })
+  ws.once('close', () => lease.end())
+  return () => {
+    const whole = lease
+    lease = openLease()
+    return whole
+  }
 }
 
 function sendPings(ws: WebSocket, ping_seconds: number, cutOff: () => void): () => void {

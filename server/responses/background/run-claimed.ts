@@ -7,7 +7,7 @@ import { ApiError } from '../../platform/errors.ts'
 import { failpoint } from '../../platform/failpoint.ts'
 import type { ResponseCall, ResponseDeps } from '../call.ts'
 import { failResponse, type ResponseEvent } from '../events/event.ts'
-import { startRun } from '../run.ts'
+import { type ResponseRun, startRun } from '../run.ts'
 import type { InputItem } from '../schema/items.ts'
 import type { ResponseObject } from '../schema/response.ts'
 import { endAsCancelled } from '../stored/cancel.ts'
@@ -122,22 +122,24 @@ async function runToEnd(
   const writeFailed = new AbortController()
   const recorder = openEventRecorder(ctx, claimed, (error) => writeFailed.abort(error))
   const over = AbortSignal.any([signal, timeout, writeFailed.signal])
+  const lease = ctx.budget.open(claimed.org_id, { patient: true })
+  over.addEventListener('abort', () => lease.end())
   let saved = false
-  const call: ResponseCall = {
-    ...(await callOf(ctx, claimed, principal)),
-    save: async () => {
-      saved = true
-    },
-  }
-  const run = await startRun(ctx, deps, call, over)
   const last: ResponseEvent[] = []
+  let run: ResponseRun | null = null
   try {
+    await lease.add(Number(claimed.size_bytes))
+    const save = async () => {
+      saved = true
+    }
+    run = await startRun(ctx, deps, { ...(await callOf(ctx, claimed, principal)), lease, save }, over)
     for (let events: readonly ResponseEvent[] | null = run.first; events; events = await run.next()) {
       if (saved) last.push(...events)
       else await recorder.record(events)
     }
   } finally {
-    await run.stop()
+    await run?.stop()
+    lease.end()
   }
   await recorder.flush()
   const cancelled = signal.aborted && signal.reason === CANCELLED
@@ -158,7 +160,11 @@ function asTimedOut(response: ResponseObject, last: ResponseEvent[]): Finished {
   return { response: failed, last: [...last.slice(0, -1), ...failure] }
 }
 
-async function callOf(ctx: Context, claimed: ClaimedResponse, principal: Principal): Promise<ResponseCall> {
+async function callOf(
+  ctx: Context,
+  claimed: ClaimedResponse,
+  principal: Principal,
+): Promise<Omit<ResponseCall, 'lease'>> {
   const { id, request_id, request, body } = claimed
   // Stored items are normalized input items.
   const input = (await listAllInput(ctx.db, claimed, id)) as InputItem[]

@@ -2,11 +2,10 @@ import { entitledChatModel } from '../../catalog/entitlements.ts'
 import { startTurn, type Turn } from '../../chat/turn.ts'
 import type { Context } from '../../context.ts'
 import type { ChatEvent, TokenUsage } from '../../engines/chat/contract.ts'
-import type { Principal } from '../../identity/caller/principal.ts'
 import { unixSeconds } from '../../platform/clock.ts'
 import { ApiError } from '../../platform/errors.ts'
 import { isRecord } from '../../platform/json/record.ts'
-import type { ResponseDeps } from '../call.ts'
+import type { ResponseCall, ResponseDeps } from '../call.ts'
 import { usageView } from '../events/event.ts'
 import { newItemId, newResponseId } from '../ids.ts'
 import { checkBody } from '../request/check/body.ts'
@@ -34,14 +33,14 @@ const MEMBERS = ['model', 'input', 'previous_response_id', 'instructions', 'prom
 export async function compact(
   ctx: Context,
   { meter, lengths }: ResponseDeps,
-  call: { principal: Principal; request_id: string; body: CreateResponse },
+  call: Pick<ResponseCall, 'principal' | 'request_id' | 'body' | 'lease'>,
   left: AbortSignal,
 ): Promise<{ compacted: CompactedResponse; dropped_items: readonly string[] }> {
   const { principal, request_id, body } = call
   const { org_id } = principal
   const model = entitledChatModel(ctx.config, principal.plan, body.model)
   const served = ctx.engines.chat.get(model.id)!
-  const { context, skipped } = await loadContext(ctx, principal, body)
+  const { context, skipped } = await loadContext(ctx, call)
   // Before files are fetched and rendered for the caller.
   const admitted = meter.admit(org_id)
   if (admitted) await admitted

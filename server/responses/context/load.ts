@@ -1,7 +1,9 @@
 import type { Context } from '../../context.ts'
 import type { Principal } from '../../identity/caller/principal.ts'
 import { ApiError } from '../../platform/errors.ts'
+import type { Lease } from '../../platform/http/body/byte-budget.ts'
 import { jsonBytes } from '../../platform/json/write.ts'
+import type { ResponseCall } from '../call.ts'
 import { normalizeInput, skippedCalls, skippedTypes } from '../request/normalize-input.ts'
 import type { ContextItem, InputEntry, Item } from '../schema/items.ts'
 import type { CreateResponse } from '../schema/response.ts'
@@ -20,23 +22,20 @@ export type EffectiveContext = {
   skipped: readonly string[]
 }
 
+type Loading = Pick<ResponseCall, 'lease' | 'cachedContext'> & { principal: Pick<Principal, 'org_id' | 'user_id'> }
+
 /**
- * Loads the effective context of a request. `cachedContext` returns the context of a previous response if the caller has it in memory.
- * Throws ApiError 404 for a previous response or an item that is unknown or another person's, 400 `context_length_exceeded` for a history
- * beyond the limits. Source: contract 10.4.
+ * Loads the effective context of a request, as its lease has room for it. Throws ApiError 404 for a previous response or an item that is
+ * unknown or another person's, 400 `context_length_exceeded` for a history beyond the limits. Source: contract 10.4.
  */
 export async function loadContext(
   ctx: Pick<Context, 'db'>,
-  principal: Pick<Principal, 'org_id' | 'user_id'>,
-  { input, previous_response_id }: Pick<CreateResponse, 'input' | 'previous_response_id'>,
-  cachedContext?: (response_id: string) => readonly Item[] | null,
+  call: Loading & { body: Pick<CreateResponse, 'input' | 'previous_response_id'> },
 ): Promise<EffectiveContext> {
+  const { input, previous_response_id } = call.body
   const entries = normalizeInput(input)
-  const history =
-    previous_response_id === undefined
-      ? []
-      : (cachedContext?.(previous_response_id) ?? (await loadHistory(ctx, principal, previous_response_id)))
-  const own = await replaceReferences(ctx, principal, entries, history)
+  const history = previous_response_id === undefined ? [] : await historyOf(ctx, call, previous_response_id)
+  const own = await replaceReferences(ctx, call, entries, history)
   const all = [...history.map((item) => ({ item, path: 'previous_response_id' })), ...own]
   const outputs = outputsOf(skippedCalls(input), all)
   const context = outputs.size === 0 ? all : all.filter((each) => !outputs.has(each))
@@ -48,10 +47,22 @@ export async function loadContext(
   }
 }
 
+async function historyOf(
+  ctx: Pick<Context, 'db'>,
+  { principal, lease, cachedContext }: Loading,
+  response_id: string,
+): Promise<readonly Item[]> {
+  const cached = cachedContext?.(response_id)
+  if (!cached) return loadHistory(ctx, principal, response_id, { ...CHAIN_LIMITS, lease })
+  // The cache has the items, but the engine is sent them as text.
+  await lease.add(cached.bytes)
+  return cached.context
+}
+
 /** Items of the history are known; all others are looked up in one query. */
 async function replaceReferences(
   ctx: Pick<Context, 'db'>,
-  principal: Pick<Principal, 'org_id' | 'user_id'>,
+  { principal, lease }: Loading,
   entries: readonly InputEntry[],
   history: readonly Item[],
 ): Promise<ContextItem[]> {
@@ -59,9 +70,9 @@ async function replaceReferences(
   if (references.length === 0) return entries as ContextItem[]
   const known = new Map(history.map((item) => [item.id, item]))
   const unknown = references.filter((id) => !known.has(id))
-  const found = await resolveReferences(ctx, principal, unknown)
+  const found = await resolveReferences(ctx, principal, unknown, { ...REFERENCE_LIMITS, lease })
   const referred = (id: string): Item => known.get(id) ?? found.get(id)!
-  await requireTotalSize(references.map(referred))
+  await lease.add(await totalSize(references.map(referred)))
   return entries.map(({ item, path }) => ({ item: item.type === 'item_reference' ? referred(item.id) : item, path }))
 }
 
@@ -71,7 +82,7 @@ const CHAIN_LIMITS: ChainLimits = { links_max: 2000, bytes_max: 64 * 1024 * 1024
 
 /**
  * The input and output of `previous_response_id` and every response before it, oldest first. Of failed and cancelled responses only the
- * completed output counts. One query, whatever the length.
+ * completed output counts. One query, whatever the length; two for more than a megabyte, which `lease` must have room for.
  * Throws ApiError `previous_response_not_found` when a link is missing or another person's, `invalid_value` when it has not ended, and
  * `context_length_exceeded` for a chain over the limits. Source: contract 10.4.
  */
@@ -79,13 +90,22 @@ export async function loadHistory(
   ctx: Pick<Context, 'db'>,
   principal: Pick<Principal, 'org_id' | 'user_id'>,
   previous_response_id: string,
-  limits: ChainLimits = CHAIN_LIMITS,
+  { lease, ...limits }: ChainLimits & { lease?: Lease } = CHAIN_LIMITS,
 ): Promise<Item[]> {
-  const { links_max, bytes_max } = limits
-  const chain = await readChain(ctx.db, principal, { id: previous_response_id, links_max: links_max + 1, bytes_max })
+  const wanted = { id: previous_response_id, links_max: limits.links_max + 1, bytes_max: limits.bytes_max }
+  let chain = await readChain(ctx.db, principal, { ...wanted, read_max: AT_ONCE_BYTES_MAX })
   requireComplete(chain, previous_response_id, limits)
+  const bytes = Number(chain.at(-1)!.bytes)
+  await lease?.add(bytes)
+  if (bytes > AT_ONCE_BYTES_MAX) {
+    chain = await readChain(ctx.db, principal, { ...wanted, read_max: limits.bytes_max })
+    requireComplete(chain, previous_response_id, limits)
+  }
   return chain.reverse().flatMap(itemsOf)
 }
+
+/** Items of more bytes are read only once there is room for them in memory. */
+const AT_ONCE_BYTES_MAX = 1024 * 1024
 
 function requireComplete(chain: readonly ChainLink[], id: string, { links_max, bytes_max }: ChainLimits): void {
   const last = chain.at(-1)
@@ -132,18 +152,23 @@ export type ReferenceLimits = { bytes_max: number }
 const REFERENCE_LIMITS: ReferenceLimits = { bytes_max: 64 * 1024 * 1024 }
 
 /**
- * The items with these ids in all of the person's stored responses, input or output; the newest where an id was reused. One query. Throws
- * ApiError `item_not_found` for the first unknown id, and `context_length_exceeded` beyond the limits.
+ * The items with these ids in all of the person's stored responses, input or output; the newest where an id was reused. One query; two for
+ * more than a megabyte, as for the history. Throws ApiError `item_not_found` for the first unknown id, and `context_length_exceeded` beyond
+ * the limits.
  */
 export async function resolveReferences(
   ctx: Pick<Context, 'db'>,
   principal: Pick<Principal, 'org_id' | 'user_id'>,
   ids: readonly string[],
-  { bytes_max } = REFERENCE_LIMITS,
+  { bytes_max, lease }: ReferenceLimits & { lease?: Lease } = REFERENCE_LIMITS,
 ): Promise<Map<string, Item>> {
   const wanted = [...new Set(ids)]
   if (wanted.length === 0) return new Map()
-  const rows = await findItems(ctx.db, principal, { ids: wanted, bytes_max })
+  let rows = await findItems(ctx.db, principal, { ids: wanted, bytes_max: Math.min(bytes_max, AT_ONCE_BYTES_MAX) })
+  if (bytes_max > AT_ONCE_BYTES_MAX && rows.some(({ item }) => item === null)) {
+    await lease?.add(bytes_max)
+    rows = await findItems(ctx.db, principal, { ids: wanted, bytes_max })
+  }
   const found = new Map(rows.map(({ id, item }) => [id, item]))
   const missing = wanted.find((id) => !found.has(id))
   if (missing !== undefined) {
@@ -153,8 +178,8 @@ export async function resolveReferences(
   return found as Map<string, Item>
 }
 
-/** A few bytes may reference a large item many times. Rejects with ApiError `context_length_exceeded` beyond the limits. */
-async function requireTotalSize(referred: readonly Item[], { bytes_max } = REFERENCE_LIMITS): Promise<void> {
+/** Bytes of these items as JSON: a few may reference a large one many times. Rejects with ApiError `context_length_exceeded` beyond the limits. */
+async function totalSize(referred: readonly Item[], { bytes_max } = REFERENCE_LIMITS): Promise<number> {
   const sizes = new Map<Item, number>()
   let bytes = 0
   for (const item of referred) {
@@ -163,6 +188,7 @@ async function requireTotalSize(referred: readonly Item[], { bytes_max } = REFER
     bytes += size
     if (bytes > bytes_max) throw referencesTooLarge(bytes_max)
   }
+  return bytes
 }
 
 function referencesTooLarge(bytes_max: number): ApiError {

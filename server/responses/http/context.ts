@@ -45,7 +45,7 @@ function countTokens({ meter, lengths }: ResponseDeps): Endpoint {
       const served = ctx.engines.chat.get(model.id)!
       const settings = checkForModel(body, model)
       const left = abortOnLeaving(reply).signal
-      const { context, skipped } = await loadContext(ctx, principal, body)
+      const { context, skipped } = await loadContext(ctx, { principal, body, lease: request.lease! })
       const admitted = meter.admit(org_id)
       if (admitted) await admitted
       const asked = { org_id, model, served, body, context, skipped, settings, lengths }
@@ -86,7 +86,7 @@ function compactContext(deps: ResponseDeps): Endpoint {
     async handle(ctx, { principal, request, reply }) {
       const body = checkCompaction(request.body)
       const left = abortOnLeaving(reply)
-      const call = { principal, request_id: request.id, body }
+      const call = { principal, request_id: request.id, body, lease: request.lease! }
       const { compacted, dropped_items } = await compact(ctx, deps, call, left.signal)
       nameDropped(reply, { items: dropped_items })
       return compacted

@@ -51,7 +51,8 @@ function createResponse(deps: ResponseDeps, streams: StreamOptions): Endpoint {
     async handle(ctx, { principal, request, reply }) {
       const body = checkBody(request.body)
       const left = abortOnLeaving(reply)
-      const call: ResponseCall = { principal, request_id: request.id, body, plain: !body.stream }
+      const lease = request.lease!
+      const call: ResponseCall = { principal, request_id: request.id, body, lease, plain: !body.stream }
       if (body.background) return acceptBackground(ctx, { ...deps, ...streams }, call, { reply, left })
       const run = await startRun(ctx, deps, call, left.signal)
       nameDropped(reply, { tools: run.dropped_tools, items: run.dropped_items })

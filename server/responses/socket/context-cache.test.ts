@@ -10,9 +10,9 @@ test('the latest response of each stream is cached, only for its owner', () => {
   cache.set(undefined, response('a'))
   cache.set('x', response('b'))
   cache.set('x', response('c'))
-  assert.deepEqual(cache.get('a', ME), [])
+  assert.deepEqual(cache.get('a', ME)?.context, [])
   assert.equal(cache.get('b', ME), null)
-  assert.deepEqual(cache.get('c', ME), [])
+  assert.deepEqual(cache.get('c', ME)?.context, [])
   assert.equal(cache.get('c', 'org/other'), null)
   cache.delete('a')
   assert.equal(cache.get('a', ME), null)
@@ -21,7 +21,7 @@ test('the latest response of each stream is cached, only for its owner', () => {
 })
 
 test('connections share one size limit: beyond it the oldest entry is dropped, and a larger one is not cached', () => {
-  const open = openContextCaches({ bytes_max: 100 })
+  const open = openContextCaches({ bytes_max: 100, organization_bytes_max: 100 })
   const [one, two] = [open(), open()]
   one.set(undefined, response('a', 60))
   two.set(undefined, response('b', 40))
@@ -35,6 +35,18 @@ test('connections share one size limit: beyond it the oldest entry is dropped, a
   two.clear()
   one.set(undefined, response('f', 100))
   assert.equal(one.bytesOf('f'), 100)
+})
+
+test('an organization beyond its share drops its own oldest entries, and nobody else loses any', () => {
+  const open = openContextCaches({ bytes_max: 100, organization_bytes_max: 50 })
+  const [one, two] = [open(), open()]
+  one.set(undefined, response('a', 20, 'org_1/me'))
+  for (const [i, person] of ['x', 'y', 'z', 'x'].entries()) two.set(`${i}`, response(`b${i}`, 20, `org_2/${person}`))
+  assert.equal(one.bytesOf('a'), 20)
+  assert.deepEqual(
+    [0, 1, 2, 3].map((i) => two.bytesOf(`b${i}`)),
+    [0, 0, 20, 20],
+  )
 })
 
 test('a connection caches its 16 latest streams', () => {

@@ -1,8 +1,9 @@
 import { ApiError } from '../../platform/errors.ts'
+import type { Lease } from '../../platform/http/body/byte-budget.ts'
 import { JSON_BYTES_MAX } from '../../platform/http/body/parsers.ts'
 import type { Connection, OnMessage } from '../../platform/http/websocket.ts'
 import { errorEvent, SMALL_MESSAGE_BYTES, streamIdOf } from './messages.ts'
-import { runTurn, type SocketTurns } from './run-turn.ts'
+import { type ReceivedMessage, runTurn, type SocketTurns } from './run-turn.ts'
 
 /** Longest that a connection serves turns. Source: contract 12. */
 export const LIFETIME_SECONDS = 3600
@@ -12,8 +13,8 @@ const TURNS_WAITING_MAX = 16
 /** Messages that may wait for an answer, including those refused as too many. A client that sends more is not reading its answers. */
 const MESSAGES_WAITING_MAX = 1000
 
-/** One message of a client; `text` is null for a binary one. `refused`: the queue was full. */
-type SocketMessage = { text: Buffer | null; refused: ApiError | null }
+/** `refused`: the queue was full. */
+type SocketMessage = ReceivedMessage & { refused: ApiError | null }
 
 /** Why a connection starts no more turns: waiting ones are answered with `error`, then it is closed. `notify_idle`: an idle one gets it too. */
 type Closing = { error: ApiError; code: number; reason: string; notify_idle?: boolean }
@@ -26,11 +27,11 @@ export function serveTurns(turns: SocketTurns, lifetime_seconds: number): OnMess
   let working = false
   let turn = 0
 
-  const answer = async ({ text, refused }: SocketMessage): Promise<void> => {
-    const error = closing ? closing.error : refused
-    if (error) return connection.send(errorEvent(error, await streamIdOf(text)))
+  const answer = async (message: SocketMessage): Promise<void> => {
+    const error = closing ? closing.error : message.refused
+    if (error) return connection.send(errorEvent(error, await streamIdOf(message.text)))
     turn += 1
-    const authError = await runTurn(turns, `${connection.request_id}-${turn}`, text)
+    const authError = await runTurn(turns, `${connection.request_id}-${turn}`, message)
     if (authError) closing ??= { error: authError, code: 1008, reason: 'credential no longer valid' }
   }
   const close = ({ error, code, reason, notify_idle }: Closing, notified: boolean): void => {
@@ -43,6 +44,7 @@ export function serveTurns(turns: SocketTurns, lifetime_seconds: number): OnMess
     for (let message = waiting.take(); message && !connection.signal.aborted; message = waiting.take()) {
       notified = closing !== null
       await answer(message)
+      message.lease.end()
     }
     working = false
     if (closing) close(closing, notified)
@@ -51,9 +53,10 @@ export function serveTurns(turns: SocketTurns, lifetime_seconds: number): OnMess
     closing ??= reason
     if (!working) close(closing, false)
   })
-  return (text) => {
-    if (closing) return
-    if (!waiting.add(text)) {
+  connection.signal.addEventListener('abort', () => waiting.clear())
+  return (text, lease) => {
+    if (closing) return lease.end()
+    if (!waiting.add(text, lease)) {
       waiting.clear()
       return connection.close(1008, 'too many messages')
     }
@@ -85,7 +88,7 @@ const TOO_MANY = new ApiError(
 
 /** `add` returns false when there is no room even for a refusal. A message beyond the limits is queued as refused. */
 function openQueue(): {
-  add(text: Buffer | null): boolean
+  add(text: Buffer | null, lease: Lease): boolean
   take(): SocketMessage | undefined
   clear(): void
 } {
@@ -93,17 +96,18 @@ function openQueue(): {
   let count = 0
   let bytes = 0
   return {
-    add(text) {
+    add(text, lease) {
       if (messages.length >= MESSAGES_WAITING_MAX) return false
       const size = text?.length ?? 0
       // A message that is taken at once does not wait, whatever its size.
       if (count >= TURNS_WAITING_MAX || (count > 0 && bytes + size > JSON_BYTES_MAX)) {
-        messages.push({ text: size > SMALL_MESSAGE_BYTES ? null : text, refused: TOO_MANY })
+        lease.end()
+        messages.push({ text: size > SMALL_MESSAGE_BYTES ? null : text, lease, refused: TOO_MANY })
         return true
       }
       count += 1
       bytes += size
-      messages.push({ text, refused: null })
+      messages.push({ text, lease, refused: null })
       return true
     },
     take() {
@@ -115,6 +119,7 @@ function openQueue(): {
       return message
     },
     clear() {
+      for (const { lease } of messages) lease.end()
       messages.length = count = bytes = 0
     },
   }

@@ -2,6 +2,7 @@ import type { Context, LiveContext } from '../../context.ts'
 import type { Authenticator, Principal } from '../../identity/caller/principal.ts'
 import { countRequest } from '../../identity/caller/rate-limit.ts'
 import { ApiError } from '../../platform/errors.ts'
+import type { Lease } from '../../platform/http/body/byte-budget.ts'
 import { apiErrorOf } from '../../platform/http/server.ts'
 import type { Connection } from '../../platform/http/websocket.ts'
 import { jsonBytes } from '../../platform/json/write.ts'
@@ -22,6 +23,9 @@ export type SocketTurns = {
   credential: { authorization: string | undefined; cookie: string | undefined }
 }
 
+/** One message of a client; `text` is null for a binary one, and once it has been parsed. `lease` holds its bytes. */
+export type ReceivedMessage = { text: Buffer | null; lease: Lease }
+
 /** One turn, with the settings of its beginning. */
 type Turn = SocketTurns & { ctx: Context }
 
@@ -30,16 +34,20 @@ type Turn = SocketTurns & { ctx: Context }
  * Rate limit and balance are checked before the message is parsed. `request_id` identifies the turn in the log and in its usage. Returns the
  * error that also ends the connection, when its credential is no longer valid.
  */
-export async function runTurn(turns: SocketTurns, request_id: string, text: Buffer | null): Promise<ApiError | null> {
+export async function runTurn(
+  turns: SocketTurns,
+  request_id: string,
+  received: ReceivedMessage,
+): Promise<ApiError | null> {
   const { ctx, end } = turns.live.use()
   try {
-    return await runOne({ ...turns, ctx }, request_id, text)
+    return await runOne({ ...turns, ctx }, request_id, received)
   } finally {
     end()
   }
 }
 
-async function runOne(turns: Turn, request_id: string, text: Buffer | null): Promise<ApiError | null> {
+async function runOne(turns: Turn, request_id: string, received: ReceivedMessage): Promise<ApiError | null> {
   const { ctx, deps, connection, cache } = turns
   const since = performance.now()
   let principal: Principal | null = null
@@ -52,13 +60,15 @@ async function runOne(turns: Turn, request_id: string, text: Buffer | null): Pro
     await countRequest(ctx, principal)
     await deps.meter.admit(principal.org_id)
     isParsed = true
-    message = await readMessage(text, connection.signal)
-    const failure = await answer(turns, { request_id, principal, message })
+    message = await readMessage(received.text, connection.signal)
+    received.text = null
+    const failure = await answer(turns, { request_id, principal, message, lease: received.lease })
     if (failure) status = failure.status
   } catch (error) {
     const known = connection.signal.aborted ? DISCONNECTED : toApiError(ctx, request_id, error)
     status = known.status
     if (principal === null && status === 401) authError = known
+    const { text } = received
     const isRead = isParsed || (text?.length ?? 0) <= UNPARSED_BYTES_MAX
     const smallText = isRead && !connection.signal.aborted ? text : null
     if (!isParsed) message = await readMessage(smallText).catch(() => null)
@@ -86,14 +96,19 @@ async function callerOf({ deps: { who }, credential }: SocketTurns): Promise<Pri
 /** Sends the events of a response, and caches its context when it can be continued. Returns why it failed. */
 async function answer(
   { ctx, deps, connection, cache }: Turn,
-  { request_id, principal, message }: { request_id: string; principal: Principal; message: TurnMessage },
+  {
+    request_id,
+    principal,
+    message,
+    lease,
+  }: { request_id: string; principal: Principal; message: TurnMessage; lease: Lease },
 ): Promise<ApiError | null> {
   const { signal } = connection
   const { stream_id } = message
   const owner = `${principal.org_id}/${principal.user_id}`
   const body = checkBody(message.body, { may_be_empty: !message.generate })
   const call = {
-    ...{ principal, request_id, body, generate: message.generate, error_event: false },
+    ...{ principal, request_id, body, lease, generate: message.generate, error_event: false },
     cachedContext: (response_id: string) => cache.get(response_id, owner),
   }
   const run = await startRun(ctx, deps, call, signal)

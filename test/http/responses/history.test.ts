@@ -167,14 +167,16 @@ test('references are read up to a limit in bytes; an item counts each time it is
   assert.equal((await resolveReferences(app.ctx, person, both, { bytes_max: 5000 })).size, 2)
   const beyond = /more than 3000 bytes/
   await refused(resolveReferences(app.ctx, person, both, { bytes_max: 3000 }), 'context_length_exceeded', beyond)
+  const load = (body: Parameters<typeof loadContext>[1]['body']) =>
+    loadContext(app.ctx, { principal: person, body, lease: app.ctx.budget.open(person.org_id) })
   const entries = (ids: string[]) => ({ input: ids.map((id) => ({ type: 'item_reference' as const, id })) })
-  assert.equal((await loadContext(app.ctx, person, entries(both))).input.length, 2)
+  assert.equal((await load(entries(both))).input.length, 2)
   await storeResponse(app, person, {}, [userMessage('c'.repeat(1_000_000), 'msg_large')])
-  const often = loadContext(app.ctx, person, entries(Array.from({ length: 10_000 }, () => 'msg_large')))
+  const often = load(entries(Array.from({ length: 10_000 }, () => 'msg_large')))
   await refused(often, 'context_length_exceeded', /more than 67108864 bytes/)
   const { id } = await storeResponse(app, person, {}, [userMessage('d'.repeat(1_000_000), 'msg_known')])
   const known = { ...entries(Array.from({ length: 100 }, () => 'msg_known')), previous_response_id: id }
-  await refused(loadContext(app.ctx, person, known), 'context_length_exceeded', /more than 67108864 bytes/)
+  await refused(load(known), 'context_length_exceeded', /more than 67108864 bytes/)
 })
 
 test('an id used twice in one request is that of the later item, and both items are stored', async () => {

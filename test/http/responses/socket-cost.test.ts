@@ -2,7 +2,8 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { customer, grant, type MeteredChatApp, startMeteredChatApp } from '../../support/http/metered-chat-app.ts'
-import { openSocket } from '../../support/http/socket/client.ts'
+import { rawConnection } from '../../support/http/raw-http.ts'
+import { handshakeText, openSocket } from '../../support/http/socket/client.ts'
 import { assertError, turnSocket } from '../../support/http/socket/turns.ts'
 import { longestTurn } from '../../support/processor-time.ts'
 
@@ -12,28 +13,61 @@ before(async () => {
 })
 after(() => service.close())
 
+const MEBIBYTE = 1024 * 1024
+
+/** A connection after its handshake, on which the bytes of frames can be written as they are. */
+async function rawSocket({ key }: { key: string }) {
+  const connection = await rawConnection(service.app.url)
+  await connection.write(handshakeText({ authorization: `Bearer ${key}` }))
+  return connection
+}
+
+/** One text frame of spaces, whose mask changes nothing. */
+function unmasked(size: number): Buffer {
+  const message = Buffer.alloc(14 + size, ' ')
+  message.set([0x81, 0xff, 0, 0, 0, 0])
+  message.writeUInt32BE(size, 6)
+  message.fill(0, 10, 14)
+  return message
+}
+
 const brackets = (depth: number) => `{"type":"response.create","x":${'['.repeat(depth)}${']'.repeat(depth)}}`
 
-test('20 KB that decompress to 20 MB of brackets never block the event loop for 50 ms of CPU time', async () => {
-  const { key } = await customer(service)
-  const headers = { authorization: `Bearer ${key}` }
-  const socket = await openSocket(service.app.url, { headers, client: { perMessageDeflate: true } })
+test('20 MB of brackets never block the event loop for 50 ms of CPU time', async () => {
+  const socket = await turnSocket(service.app.url, await customer(service))
   const message = brackets(10_000_000)
   const milliseconds = await longestTurn(async () => {
-    socket.ws.send(message, { compress: true })
-    const answer = await socket.next()
-    assert.deepEqual([answer.type, answer.error.code], ['error', 'invalid_value'])
+    socket.send(message)
+    assertError(await socket.events(), { status: 400, code: 'invalid_value' })
   })
   assert.ok(milliseconds < 50, `${milliseconds} ms`)
   await socket.close()
 })
 
-test('1009 for a message that decompresses to more than 64 MiB', async () => {
+test('1009 for a message of more than 64 MiB', async () => {
   const { key } = await customer(service)
-  const headers = { authorization: `Bearer ${key}` }
-  const socket = await openSocket(service.app.url, { headers, client: { perMessageDeflate: true } })
-  socket.ws.send(' '.repeat(64 * 1024 * 1024 + 1), { compress: true })
+  const socket = await openSocket(service.app.url, { headers: { authorization: `Bearer ${key}` } })
+  socket.ws.send(' '.repeat(64 * MEBIBYTE + 1))
   assert.equal((await socket.closed).code, 1009)
+})
+
+test('20 sockets of one organization, each in the middle of a message of 60 MB, hold no more than its share', async () => {
+  const person = await customer(service)
+  const other = await turnSocket(service.app.url, await customer(service))
+  const { budget } = service.app.ctx
+  const message = unmasked(60_000_000).subarray(0, -1)
+  const before = process.memoryUsage().arrayBuffers
+  const attackers = await Promise.all(Array.from({ length: 20 }, () => rawSocket(person)))
+  for (const { socket } of attackers) socket.write(message)
+  while (budget.held(person.org_id) < 60 * MEBIBYTE) await nextTurn()
+  other.send({ type: 'response.create', model: 'sandbox-1', input: 'Hello' })
+  assert.equal((await other.events()).response.status, 'completed')
+  const grown = process.memoryUsage().arrayBuffers - before
+  assert.ok(grown < 200 * MEBIBYTE, `${grown} bytes`)
+  assert.ok(budget.held(person.org_id) <= 96 * MEBIBYTE)
+  for (const { close } of attackers) close()
+  await other.close()
+  while (budget.held() > 0) await nextTurn()
 })
 
 test('402 before a message is parsed, whatever its content', async () => {

@@ -3,6 +3,7 @@ import { PassThrough } from 'node:stream'
 import type { FastifyRequest } from 'fastify'
 import { ApiError } from '../../errors.ts'
 import { codingsOf, decodeChunks } from '../../outbound/decode.ts'
+import type { Lease } from './byte-budget.ts'
 
 type Coding = ReturnType<typeof codingsOf>[number]
 
@@ -36,13 +37,13 @@ export function requireUncoded(request: FastifyRequest): void {
 }
 
 /**
- * The bytes of a body without its coding, in pieces. A body that is not compressed, whatever it claims, comes as it is.
- * Throws ApiError `request_too_large` beyond `bytes_max` and RATIO_MAX, `invalid_request_error` for bytes that are not of their coding,
+ * The bytes of a body without its coding, in pieces, as fast as `lease` has room for them. A body that is not compressed, whatever it
+ * claims, comes as it is. Throws ApiError `request_too_large` beyond `bytes_max` and RATIO_MAX, `invalid_request_error` for bytes that are not of their coding,
  * `unsupported_media_type` for zstd with a window that HTTP does not have.
  */
 export async function readCoded(
   body: IncomingMessage,
-  { coding, bytes_max }: { coding: Coding | null; bytes_max: number },
+  { coding, bytes_max, lease }: { coding: Coding | null; bytes_max: number; lease: Lease | null },
 ): Promise<Buffer[]> {
   const pieces: Buffer[] = []
   let received = 0
@@ -60,6 +61,8 @@ export async function readCoded(
       if (size > bytes_max) throw bodyTooLarge(bytes_max)
       if (size > FREE_BYTES && size > received * RATIO_MAX) throw unpacksTooFar()
       pieces.push(piece)
+      const room = lease?.add(piece.length)
+      if (room) await room
     }
     return pieces
   } catch (error) {

@@ -5,6 +5,7 @@ import { AT_ONCE_BYTES_MAX, parseJsonPieces } from '../../json/parse.ts'
 import type { TextRepair } from '../../schema/validate.ts'
 import { whileConnected } from '../abort-on-disconnect.ts'
 import { discardBody, endAfterAnswer, hasLargeBody } from '../connections.ts'
+import type { Lease } from './byte-budget.ts'
 import { bodyTooLarge, codingOf, readCoded } from './coded.ts'
 
 /** JSON bodies over this are `413 request_too_large`. Source: contract 1.1. */
@@ -17,13 +18,13 @@ type Done = (error: Error | null, body?: unknown) => void
 /** JSON is parsed strictly; other types are refused unless the route takes them; the body of a route that takes none is not read. */
 export function addBodyParsers(http: FastifyInstance): void {
   http.removeAllContentTypeParsers()
-  http.addContentTypeParser('application/json', (request, payload, done) => {
+  http.addContentTypeParser('application/json', (request, _payload, done) => {
     const { accepts, body_bytes_max = JSON_BYTES_MAX, text_repair } = request.routeOptions.config.kinora ?? {}
-    const options = { raw: request.raw, body_bytes_max, text_repair }
+    const options = { raw: request.raw, body_bytes_max, text_repair, lease: request.lease }
     if (accepts?.size === 0) done(null, undefined)
     else if (accepts && !accepts.has('json')) done(wrongContentType(accepts))
     else if (Number(request.headers['content-length']) > body_bytes_max) done(bodyTooLarge(body_bytes_max))
-    else if (request.headers['content-encoding'] === undefined) readJson(payload, options, done)
+    else if (request.headers['content-encoding'] === undefined) readJson(options, done)
     else readCodedJson(request, options).then((body) => done(null, body), done)
   })
   http.addContentTypeParser('*', (request, _payload, done) => {
@@ -75,33 +76,61 @@ function isPlainTransfer({ headers }: FastifyRequest): boolean {
   return encoding === undefined || encoding.trim().toLowerCase() === 'chunked'
 }
 
-type Reading = { raw: IncomingMessage; body_bytes_max: number; text_repair: TextRepair | undefined }
+type Reading = {
+  raw: IncomingMessage
+  body_bytes_max: number
+  text_repair: TextRepair | undefined
+  lease: Lease | null
+}
+
+/**
+ * Waits for room for a whole body whose size is known: a part of one that waits would keep others waiting. Any other is read as fast as
+ * there is room.
+ */
+function readJson(reading: Reading, done: Done): void {
+  const size = reading.raw.headers['content-length']
+  const counted = size === undefined ? reading : { ...reading, lease: null }
+  const room = size === undefined ? undefined : reading.lease?.add(Number(size))
+  if (room) room.then(() => collectJson(counted, done), done)
+  else collectJson(counted, done)
+}
 
 /** A body of no bytes is none. */
-function readJson(payload: NodeJS.ReadableStream, options: Reading, done: Done): void {
-  const { body_bytes_max } = options
+function collectJson(reading: Reading, done: Done): void {
+  const { raw: payload, body_bytes_max, lease } = reading
   let size = 0
+  let ended = false
   const chunks: Buffer[] = []
   const onData = (chunk: Buffer): void => {
     size += chunk.length
-    if (size > body_bytes_max) end(bodyTooLarge(body_bytes_max))
-    else chunks.push(chunk)
+    if (size > body_bytes_max) {
+      end(bodyTooLarge(body_bytes_max))
+      return
+    }
+    chunks.push(chunk)
+    const room = lease?.add(chunk.length)
+    if (!room) return
+    payload.pause()
+    room.then(() => payload.resume(), end)
   }
   const end = (error?: Error): void => {
+    if (ended) return
+    ended = true
     payload.off('data', onData).off('end', end).off('error', end)
     if (error) done(error)
     else if (size === 0) done(null, undefined)
-    else parse(chunks, size, options, done)
+    else parse(chunks, size, reading, done)
   }
   payload.on('data', onData).on('end', end).on('error', end)
 }
 
 /** A compressed body. The limit is for the bytes that come out. */
-async function readCodedJson(request: FastifyRequest, options: Reading): Promise<unknown> {
+async function readCodedJson(request: FastifyRequest, reading: Reading): Promise<unknown> {
+  const { body_bytes_max, lease } = reading
   const coding = codingOf(request)
-  const pieces = await readCoded(request.raw, { coding, bytes_max: options.body_bytes_max })
+  const pieces = await readCoded(request.raw, { coding, bytes_max: body_bytes_max, lease })
   const size_bytes = pieces.reduce((sum, { length }) => sum + length, 0)
-  return size_bytes === 0 ? undefined : parsed(pieces, size_bytes, options)
+  return size_bytes === 0 ? undefined : parsed(pieces, size_bytes, reading)
 }
 
 /** A large body is parsed as long as its client is connected. */

@@ -34,15 +34,16 @@ export type ChainLink = {
 
 /**
  * A response and the responses before it, newest first, as far as they are this person's; one query whatever the length. Ends after
- * `links_max` responses, and at the one that takes the items beyond `bytes_max`: no items are read then.
+ * `links_max` responses, and at the one that takes the items beyond `bytes_max`. No items are read then, nor when they have more than
+ * `read_max` bytes.
  */
 export async function readChain(
   db: Db,
   owner: Owner,
-  chain: { id: string; links_max: number; bytes_max: number },
+  chain: { id: string; links_max: number; bytes_max: number; read_max: number },
 ): Promise<ChainLink[]> {
   const { org_id, user_id } = owner
-  const { id, links_max, bytes_max } = chain
+  const { id, links_max, bytes_max, read_max } = chain
   const result = await sql<ChainLink>`
     with recursive chain (id, previous_response_id, status, depth, bytes) as (
       select r.id, r.previous_response_id, r.status, 1, r.size_bytes from responses r
@@ -56,7 +57,7 @@ export async function readChain(
     from chain c cross join lateral (
       select coalesce(json_agg(i.item order by i.position) filter (where i.direction = 'input'), '[]') as input,
              coalesce(json_agg(i.item order by i.position) filter (where i.direction = 'output'), '[]') as output
-      from response_items i where i.response_id = c.id and (select max(bytes) from chain) <= ${bytes_max}) items
+      from response_items i where i.response_id = c.id and (select max(bytes) from chain) <= ${Math.min(bytes_max, read_max)}) items
     order by c.depth`.execute(db)
   return result.rows
 }

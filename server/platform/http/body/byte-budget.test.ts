@@ -1,0 +1,90 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { openByteBudget } from './byte-budget.ts'
+
+const KIB = 1024
+const open = (changes = {}) => openByteBudget({ total: 1000 * KIB, owner: 400 * KIB, wait_seconds: 600, ...changes })
+
+/** Whether a promise has been settled by now. */
+async function isWaiting(promise: Promise<void> | undefined): Promise<boolean> {
+  let waiting = promise !== undefined
+  promise?.then(
+    () => {
+      waiting = false
+    },
+    () => {
+      waiting = false
+    },
+  )
+  await nextTurn()
+  return waiting
+}
+
+test('small requests are not counted, larger ones from their first byte on', () => {
+  const budget = open()
+  const lease = budget.open('a')
+  assert.equal(lease.add(64 * KIB), undefined)
+  assert.equal(budget.held(), 0)
+  assert.equal(lease.add(1), undefined)
+  assert.equal(budget.held('a'), 64 * KIB + 1)
+  lease.end()
+  lease.end()
+  assert.deepEqual([budget.held(), budget.held('a')], [0, 0])
+})
+
+test('one request of an owner may exceed the share; others wait for it, and nobody else does', async () => {
+  const budget = open()
+  const [one, two, three, other] = [budget.open('a'), budget.open('a'), budget.open('a'), budget.open('b')]
+  one.add(300 * KIB)
+  assert.equal(two.add(150 * KIB), undefined)
+  assert.equal(two.add(50 * KIB), undefined)
+  const room = three.add(200 * KIB)
+  const more = one.add(50 * KIB)
+  assert.deepEqual(await Promise.all([room, more].map(isWaiting)), [true, true])
+  assert.equal(other.add(400 * KIB), undefined)
+  two.end()
+  assert.deepEqual(await Promise.all([room, more].map(isWaiting)), [false, true])
+  three.end()
+  await more
+  assert.equal(budget.held('a'), 350 * KIB)
+})
+
+test('all owners together never hold more than the total, and those that wait are served in order', async () => {
+  const budget = open()
+  const leases = ['a', 'b', 'c', 'd'].map((owner) => budget.open(owner))
+  const rooms = leases.map((lease) => lease.add(400 * KIB))
+  assert.deepEqual(await Promise.all(rooms.map(isWaiting)), [false, false, true, true])
+  assert.equal(budget.held(), 800 * KIB)
+  leases[0]!.end()
+  assert.deepEqual(await Promise.all(rooms.slice(2).map(isWaiting)), [false, true])
+  for (const lease of leases) lease.end()
+  assert.equal(budget.held(), 0)
+})
+
+test('whoever finds no room in time learns whose room it is', async () => {
+  const budget = open({ wait_seconds: 0.01 })
+  const [one, two] = [budget.open('a'), budget.open('a')]
+  one.add(401 * KIB)
+  await assert.rejects(two.add(200 * KIB)!, { code: 'too_many_requests', retry_after_seconds: 5 })
+  budget.open('b').add(400 * KIB)
+  budget.open('c').add(150 * KIB)
+  await assert.rejects(budget.open('d').add(100 * KIB)!, { code: 'server_is_overloaded' })
+  const patient = budget.open('a', { patient: true })
+  const room = patient.add(200 * KIB)
+  one.end()
+  await room
+})
+
+test('a request that ends while it waits stops waiting and holds nothing', async () => {
+  const budget = open()
+  const [one, two] = [budget.open('a'), budget.open('a')]
+  one.add(401 * KIB)
+  const room = two.add(200 * KIB)
+  two.end()
+  await assert.rejects(room!)
+  one.end()
+  assert.equal(budget.held(), 0)
+  assert.equal(two.add(500 * KIB), undefined)
+  assert.equal(budget.held(), 0)
+})

@@ -1,0 +1,122 @@
+import { ApiError } from '../../errors.ts'
+
+const MEBIBYTE = 1024 * 1024
+
+/**
+ * Bytes that the requests of a process hold at once, and those of one owner among them. One request of an owner at a time may exceed the
+ * share, so that of several that are partly read one goes on. A request waits for room for `wait_seconds` in all. In memory a byte becomes
+ * three or four while a body is read.
+ */
+export type ByteLimits = { total: number; owner: number; wait_seconds: number }
+const LIMITS: ByteLimits = { total: 512 * MEBIBYTE, owner: 32 * MEBIBYTE, wait_seconds: 10 }
+
+/** Less is not counted, so that ordinary requests cost nothing here. */
+const FREE_BYTES = 64 * 1024
+
+/** The bytes of one request: of its body or message, and of the conversation that was read for it. */
+export type Lease = {
+  /**
+   * Counts bytes that are being read, or about to be. Undefined when there is room for them; else a promise to await before more is read. It rejects with
+   * ApiError `too_many_requests` when the owner's share stays full, with `server_is_overloaded` when the process is full.
+   */
+  add(bytes: number): Promise<void> | undefined
+  /** Gives everything back, once the request is over. */
+  end(): void
+}
+
+/** One account of bytes for all that large requests bring into the memory of a process, whichever way they come. */
+export type ByteBudget = {
+  /** `patient`: waits for room without a limit of time. */
+  open(owner: string, options?: { patient?: boolean }): Lease
+  /** Bytes held now, of one owner or of all. */
+  held(owner?: string): number
+}
+
+type Asked = { owner: string; bytes: number; lease: object }
+type Waiting = Asked & { grant(): void }
+
+export function openByteBudget(limits: ByteLimits = LIMITS): ByteBudget {
+  const owners = new Map<string, number>()
+  /** The lease of each owner that exceeds the share. */
+  const exceeding = new Map<string, object>()
+  const waiting = new Set<Waiting>()
+  let total = 0
+  const held = (owner: string) => owners.get(owner) ?? 0
+  const hasShare = ({ owner, bytes, lease }: Asked) =>
+    held(owner) + bytes <= limits.owner || (exceeding.get(owner) ?? lease) === lease
+  const hasRoom = (asked: Asked) => hasShare(asked) && total + asked.bytes <= limits.total
+  const hold = (owner: string, bytes: number) => {
+    total += bytes
+    const now = held(owner) + bytes
+    if (now > 0) owners.set(owner, now)
+    else owners.delete(owner)
+  }
+  const release = (owner: string, bytes: number) => {
+    if (bytes === 0) return
+    hold(owner, -bytes)
+    for (const each of waiting) if (hasRoom(each)) each.grant()
+  }
+  return {
+    held: (owner) => (owner === undefined ? total : held(owner)),
+    open(owner, { patient = false } = {}) {
+      let read = 0
+      let asked = 0
+      let leased = 0
+      let ended = false
+      let wait_ms = limits.wait_seconds * 1000
+      let stopWaiting: ((error: Error) => void) | null = null
+      const take = (bytes: number) => {
+        leased += bytes
+        hold(owner, bytes)
+        if (held(owner) > limits.owner) exceeding.set(owner, lease)
+      }
+      const wait = (asked: Asked) =>
+        new Promise<void>((resolve, reject) => {
+          const since = performance.now()
+          const leave = (settle: () => void) => {
+            waiting.delete(entry)
+            clearTimeout(timer)
+            wait_ms -= performance.now() - since
+            stopWaiting = null
+            settle()
+          }
+          const entry = { ...asked, grant: () => leave(() => resolve(take(asked.bytes))) }
+          stopWaiting = (error) => leave(() => reject(error))
+          const timeOut = () => stopWaiting?.(hasShare(asked) ? processFull() : shareFull(limits.owner))
+          const timer = patient ? undefined : setTimeout(timeOut, Math.max(0, wait_ms))
+          waiting.add(entry)
+        })
+      const lease: Lease = {
+        add(bytes) {
+          read += bytes
+          if (read <= FREE_BYTES || ended) return undefined
+          const more = { owner, bytes: read - asked, lease }
+          asked = read
+          if (!hasRoom(more)) return wait(more)
+          take(more.bytes)
+          return undefined
+        },
+        end() {
+          ended = true
+          stopWaiting?.(new ApiError('invalid_request_error', 'The request ended before it was read.'))
+          if (exceeding.get(owner) === lease) exceeding.delete(owner)
+          release(owner, leased)
+          leased = 0
+        },
+      }
+      return lease
+    },
+  }
+}
+
+function shareFull(bytes_max: number): ApiError {
+  const text = `The requests of your organization that are not answered yet have more than ${bytes_max} bytes. Wait for answers before you send more, and upload files instead of sending them inline.`
+  return new ApiError('too_many_requests', text, { retry_after_seconds: RETRY_SECONDS })
+}
+
+function processFull(): ApiError {
+  const text = 'The service has too many large requests at once. Try again shortly.'
+  return new ApiError('server_is_overloaded', text, { retry_after_seconds: RETRY_SECONDS })
+}
+
+const RETRY_SECONDS = 5
