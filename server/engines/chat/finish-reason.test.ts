@@ -5,7 +5,16 @@ import { finishReason, readFinishReason } from './finish-reason.ts'
 
 test('a reason means the same in the words of every server', () => {
   const words = {
-    length: ['max_tokens', 'MAX_TOKENS', 'max_output_tokens', 'model_length', 'output_limit', 'limit', 'ERROR_LIMIT'],
+    length: [
+      'max_tokens',
+      'MAX_TOKENS',
+      'max_output_tokens',
+      'model_length',
+      'output_limit',
+      'limit',
+      'ERROR_LIMIT',
+      'contextLengthReached',
+    ],
     content_filter: [
       'SAFETY',
       'unsafe',
@@ -17,10 +26,18 @@ test('a reason means the same in the words of every server', () => {
       'ERROR_TOXIC',
       'flagged',
     ],
-    failed: ['canceled', 'timeout', 'aborted', 'killed', 'TOO_MANY_TOOL_CALLS', 'MISSING_THOUGHT_SIGNATURE'],
-    overloaded: ['insufficient_system_resource', 'overloaded'],
+    failed: [
+      'canceled',
+      'timeout',
+      'aborted',
+      'killed',
+      'TOO_MANY_TOOL_CALLS',
+      'MISSING_THOUGHT_SIGNATURE',
+      'UNEXPECTED_TOOL_CALL',
+    ],
+    overloaded: ['insufficient_system_resource', 'overloaded', 'rate_limit'],
     tool_calls: ['tool_use', 'function_call'],
-    stop: ['eos', 'end_turn', 'stop_sequence', 'COMPLETE', 'OTHER'],
+    stop: ['eos', 'end_turn', 'stop_sequence', 'COMPLETE', 'OTHER', 'eosFound', 'stopStringFound'],
   }
   for (const [ending, list] of Object.entries(words))
     for (const word of list) assert.equal(readFinishReason(word), ending, word)

@@ -10,7 +10,7 @@ export type Ending = FinishReason | 'failed' | 'overloaded'
  * What a `finish_reason` means, in any case and punctuation. Null for an empty one and for what is no text: the answer goes on. A word that
  * is not known is `stop`. Sources beside OpenAI's: Gemini's and Cohere's reference of `finish_reason`, Anthropic's and Bedrock's of
  * `stop_reason`, vLLM's `FinishReason`, Mistral's `model_length`, Zhipu's `sensitive` and `network_error`, DeepSeek's
- * `insufficient_system_resource`.
+ * `insufficient_system_resource`, LM Studio's `stopReason`.
  */
 export function readFinishReason(value: unknown): Ending | null {
   if (typeof value !== 'string') return null
@@ -40,19 +40,23 @@ const WORDS: ReadonlyMap<string, Ending> = new Map([
 ])
 
 function endingOf(word: string): Ending {
+  if (CALL_FAILURE.test(word)) return 'failed'
   if (LENGTH.test(word)) return 'length'
   if (FILTER.test(word)) return 'content_filter'
   if (CALLS.test(word)) return 'tool_calls'
   const meaning = meaningOfCode(word)
   if (meaning === 'moderation') return 'content_filter'
-  if (meaning === 'busy') return TOO_MANY_CALLS.test(word) ? 'failed' : 'overloaded'
+  if (meaning === 'busy') return 'overloaded'
   return meaning !== null || FAILURE.test(word) ? 'failed' : 'stop'
 }
 
+/**
+ * Gemini could not read the call that its model made, or the model goes round in circles (`TOO_MANY_TOOL_CALLS`). Its endpoint in OpenAI's
+ * form says `function_call_filter: MALFORMED_FUNCTION_CALL`.
+ */
+const CALL_FAILURE = /^functioncallfilter|malformed|^unexpectedtool|^toomany(tool|function)/
 const LENGTH =
-  /length|max\w*tokens?$|^maxtokens?|token\w*limit|errorlimit|^(output|response)?limit|contextwindow|truncat/
+  /length|max\w*tokens?|token\w*limit|errorlimit|(output|response|context)limit|^limit|contextwindow|truncat|^incomplete$/
 const FILTER = /filter|safety|unsafe|harmful|moderat|recitation|blocklist|blocked|prohibited|spii|guardrail|refus|toxic/
 const CALLS = /^(tool|function)(call|use)s?$/
-const FAILURE = /abort|cancel|error|fail|killed|malformed|missing|unexpected|interrupt/
-/** Gemini's `TOO_MANY_TOOL_CALLS`: the model goes round in circles, on every server. */
-const TOO_MANY_CALLS = /^toomany(tool|function)/
+const FAILURE = /abort|cancel|error|fail|killed|missing|unexpected|interrupt|terminated|exception|unloaded|^userstop/

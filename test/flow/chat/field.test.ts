@@ -67,7 +67,7 @@ const CHOSEN = [
   ...['reasoning billed beside the completion, in the total alone', 'the whole message as the last event'],
   ...['one line break between events', 'a call without arguments', 'a signature with a call', 'events in gzip'],
   ...['a completion under text/plain', 'an error under text/event-stream'],
-  ...['a reason and usage on a connection that stays open'],
+  ...['a reason and usage on a connection that stays open', 'the reason function_call_filter: MALFORMED_FUNCTION_CALL'],
 ]
 
 let charged = 0

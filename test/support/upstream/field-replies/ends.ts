@@ -49,11 +49,16 @@ export const FINISH_REASONS: Readonly<Record<string, FieldReply>> = {
   ...named(['max_tokens', 'MAX_TOKENS', 'maxTokens', 'max_output_tokens', 'model_length', 'Length'], {
     finish: 'length',
   }),
+  ...named(['maxPredictedTokensReached', 'context_limit', 'exceeded_output_limit', 'incomplete'], { finish: 'length' }),
   ...named(['SAFETY', 'content_filtered', 'sensitive', 'RECITATION', 'PROHIBITED_CONTENT', 'guardrail_intervened'], {
     finish: 'content_filter',
   }),
   ...named(['eos', 'end_turn', 'COMPLETE', 'who knows'], { finish: 'stop' }),
   ...named(['abort', 'error', 'cancelled', 'network_error', 'MALFORMED_FUNCTION_CALL'], { fails: 'failed' }),
+  ...named(['function_call_filter: MALFORMED_FUNCTION_CALL', 'function_call_filter: UNEXPECTED_TOOL_CALL'], {
+    fails: 'failed',
+  }),
+  ...named(['modelUnloaded', 'userStopped', 'terminated', 'exception'], { fails: 'failed' }),
 }
 
 function named(reasons: readonly string[], what: Partial<FieldReply>): Record<string, FieldReply> {
