@@ -101,17 +101,25 @@ const UNIFIED: Readonly<Record<string, Ending>> = {
   interrupted: 'failed',
 }
 
-/** Packages leave out the total of servers that speak as OpenAI's does. */
+/**
+ * Packages leave out the total of the server. What Gemini's has beyond the parts is reasoning that it does not list, or an output that it
+ * does not list at all.
+ */
 function usageOf({ inputTokens, outputTokens, raw }: Usage): TokenUsage | null {
-  if (asRecord(raw)?.prompt_tokens !== undefined) return readUsage(raw)
+  const { prompt_tokens, totalTokenCount } = asRecord(raw) ?? {}
+  if (prompt_tokens !== undefined) return readUsage(raw)
   const input = inputTokens.total
-  const output = outputTokens.total
-  if (!isCount(input) || !isCount(output)) return null
+  const listed = outputTokens.total
+  if (!isCount(input) || !isCount(listed)) return null
+  const rest = isCount(totalTokenCount) ? Math.max(0, totalTokenCount - input - listed) : 0
+  const output = listed === 0 ? rest : listed
+  const reasoning = part(outputTokens.reasoning, output)
   return {
     input,
     cached_input: part(inputTokens.cacheRead, input),
     output,
-    reasoning: part(outputTokens.reasoning, output),
+    reasoning,
+    ...(listed > 0 && rest > 0 && reasoning === 0 && { unlisted: rest }),
   }
 }
 

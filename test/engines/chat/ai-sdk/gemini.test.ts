@@ -33,6 +33,33 @@ test('Gemini: reasoning is emitted before the text and counted as a part of the 
     ])
   }))
 
+test('Gemini: tokens that only its total has are reported beside the usage, or are the output', () =>
+  using(gemini(), async ({ engine, reply }) => {
+    const parts = [{ text: 'Deep.', thought: true }, { text: 'Waves.' }]
+    for (const [usageMetadata, usage] of [
+      [
+        { promptTokenCount: 9, candidatesTokenCount: 4, totalTokenCount: 113 },
+        { input: 9, output: 4, unlisted: 100 },
+      ],
+      [
+        { promptTokenCount: 9, totalTokenCount: 113 },
+        { input: 9, output: 104 },
+      ],
+      [
+        { promptTokenCount: 9, candidatesTokenCount: 4, toolUsePromptTokenCount: 100, totalTokenCount: 113 },
+        { input: 109, output: 4 },
+      ],
+      [
+        { promptTokenCount: 9, candidatesTokenCount: 4, totalTokenCount: 4 },
+        { input: 9, output: 4 },
+      ],
+    ] as const) {
+      reply(stream([{ candidates: [{ content: { role: 'model', parts }, finishReason: 'STOP' }], usageMetadata }]))
+      const events = await allEvents(engine, asked)
+      assert.deepEqual(events.at(-1), { type: 'end', usage: { ...usage, cached_input: 0, reasoning: 0 } })
+    }
+  }))
+
 test('Gemini: a tool call, its arguments as JSON text', () =>
   using(gemini(), async ({ engine, reply }) => {
     const call = { functionCall: { name: 'tide', args: { at: 'noon' } } }
