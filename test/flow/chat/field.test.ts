@@ -68,6 +68,8 @@ const CHOSEN = [
   ...['one line break between events', 'a call without arguments', 'a signature with a call', 'events in gzip'],
   ...['a completion under text/plain', 'an error under text/event-stream'],
   ...['a reason and usage on a connection that stays open', 'the reason function_call_filter: MALFORMED_FUNCTION_CALL'],
+  ...['a call, and an entry that is empty', 'two calls in one delta under one index and empty ids'],
+  ...['two calls of one name in JSON under one id and no index'],
 ]
 
 let charged = 0

@@ -28,6 +28,21 @@ test('arguments that come before the name wait for it', () => {
   assert.deepEqual([calls.broken(), callsOf(events)], [false, [{ id: 'a', name: 'f', arguments: '{"a":1}' }]])
 })
 
+test('complete arguments that come before the name are kept, as is what comes with it', () => {
+  for (const [before, piece] of [
+    ['{"a":1}', ''],
+    ['{"a"', ':1}'],
+    [' ', '{"a":1}'],
+  ] as const) {
+    const emitted = read([
+      [{ index: 0, function: { arguments: before } }],
+      [{ index: 0, id: 'a', function: { name: 'f', arguments: piece } }],
+      [{ index: 0, function: { arguments: '\n' } }],
+    ])
+    assert.deepEqual(callsOf(emitted), [{ id: 'a', name: 'f', arguments: `${before}${piece}\n` }])
+  }
+})
+
 test('a missing, empty, repeated or endless id is replaced by one of ours', () => {
   for (const id of [undefined, '', null, 7, 'x'.repeat(300)]) {
     const [call] = callsOf(read([[{ index: 0, id, function: { name: 'f', arguments: '{}' } }]]))
@@ -134,6 +149,8 @@ test('a list of every call so far adds what is new of each, by its id, or by its
   assert.deepEqual(listed([call('a', 1)], [call('b', 1), call('a', 1)]), [['a {"at":1}', 'b {"at":1}'], 0])
   assert.deepEqual(listed([call('a', 1)], [call('z', 1)]), [['a {"at":1}'], 0], 'a server that makes a new id')
   assert.deepEqual(listed([call('a', 1)], [call('', 1)]), [['a {"at":1}'], 0])
+  const [[, second]] = listed([call('f', 1)], [call('f', 1), call('f', 2)]) as [string[], number]
+  assert.match(second!, /^call_\w+ {"at":2}$/, 'one id for all')
 })
 
 test('many calls are read in time that grows with their number alone', () => {
@@ -145,6 +162,40 @@ test('many calls are read in time that grows with their number alone', () => {
   for (const delta of deltas) calls.read([delta], [])
   assert.equal(calls.count(), deltas.length)
   assert.ok(process.cpuUsage().user - user < 2e6)
+})
+
+test('arguments in many pieces with the name are read in time that grows with their length alone', () => {
+  const calls = toolCalls(0)
+  const { user } = process.cpuUsage()
+  for (const piece of ['{"a":[', ...Array.from({ length: 200_000 }, () => '{"b":1},'), '1]}'])
+    calls.read([{ index: 0, id: '', function: { name: 'f', arguments: piece } }], [])
+  assert.equal(calls.count(), 1)
+  assert.ok(process.cpuUsage().user - user < 2e6)
+})
+
+test('pieces that take turns under one index reach the calls of their ids', () => {
+  const emitted = read([
+    [{ index: 0, id: 'a', function: { name: 'f', arguments: '' } }],
+    [{ index: 0, id: 'b', function: { name: 'g', arguments: '' } }],
+    [{ index: 0, id: 'a', function: { arguments: '{"a":1}' } }],
+    [{ index: 0, id: 'b', function: { arguments: '{"b":1}' } }],
+  ])
+  assert.deepEqual(callsOf(emitted), [
+    { id: 'a', name: 'f', arguments: '{"a":1}' },
+    { id: 'b', name: 'g', arguments: '{"b":1}' },
+  ])
+})
+
+test('a call that never gets a name is broken if it has arguments, and none if it is empty', () => {
+  for (const [text, expected] of [
+    ['', false],
+    [' ', false],
+    ['{}', true],
+  ] as const) {
+    const calls = toolCalls(0)
+    calls.read([{ index: 0, id: 'q', function: { name: '', arguments: text } }], [])
+    assert.deepEqual([calls.broken(), calls.count()], [expected, 0])
+  }
 })
 
 test('what is not a call emits nothing', () => {

@@ -1,6 +1,7 @@
+import { CALLS } from './calls.ts'
 import { ENDS, FINISH_REASONS } from './ends.ts'
 import { OBJECTS } from './objects.ts'
 import { SHAPES } from './shapes.ts'
 import { USAGES } from './usages.ts'
 
-export const FIELD_REPLIES = { ...FINISH_REASONS, ...ENDS, ...USAGES, ...SHAPES, ...OBJECTS }
+export const FIELD_REPLIES = { ...FINISH_REASONS, ...ENDS, ...USAGES, ...SHAPES, ...OBJECTS, ...CALLS }

@@ -46,9 +46,7 @@ export function readDelta(
   if (typeof refusal === 'string') addRefusal(message, refusal, events)
   if (tool_calls == null && delta.function_call == null) return
   message.calls ??= toolCalls(choice)
-  message.calls.read(tool_calls, events)
-  const { function_call: called } = delta
-  if (asRecord(called) !== null) message.calls.read([{ index: 0, function: called }], events)
+  message.calls.read(callsOf(delta), events)
 }
 
 /**
@@ -82,9 +80,10 @@ export function readMessage(
   message.calls.readWhole(list, events)
 }
 
-/** The calls of a message, the older form of one call among them. */
+/** The calls of a message, or its only one in the older form, which some servers send beside the newer one. */
 function callsOf({ tool_calls, function_call: called }: Record<string, unknown>): readonly unknown[] {
-  if (Array.isArray(tool_calls)) return tool_calls
+  const list = tool_calls == null ? [] : [tool_calls].flat()
+  if (list.length > 0) return list
   return asRecord(called) === null ? [] : [{ index: 0, function: called }]
 }
 
