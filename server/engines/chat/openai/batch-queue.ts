@@ -106,24 +106,6 @@ export function batchQueue(flow: { pause(): void; resume(): void; cancel(): void
   return queue
 }
 
-/** A complete answer as a single batch. */
-export function singleBatch(events: ChatEvent[]): Batches {
-  let given = false
-  const batches: Batches = {
-    [Symbol.asyncIterator]: () => batches,
-    next() {
-      if (given) return Promise.resolve(OVER)
-      given = true
-      return Promise.resolve({ done: false, value: events })
-    },
-    return() {
-      given = true
-      return Promise.resolve(OVER)
-    },
-  }
-  return batches
-}
-
 type Waiting = {
   resolve(result: IteratorResult<readonly ChatEvent[], undefined>): void
   reject(reason: unknown): void

@@ -2,14 +2,14 @@ import type { Dispatcher } from 'undici'
 import { EngineError } from '../../engine-error.ts'
 import type { ChatEvent } from '../contract.ts'
 import type { ReadWords } from '../server-words.ts'
-import { type BatchQueue, singleBatch } from './batch-queue.ts'
+import type { BatchQueue } from './batch-queue.ts'
 import type { byteBuffer } from './byte-buffer.ts'
 import { givenUp } from './connection-error.ts'
 import type { EndTimer } from './end-timer.ts'
 import { parseIfJson } from './read/body.ts'
 import { type CompletionReader, unreadable } from './read/completion.ts'
 import { type ReplyHeaders, statusFault } from './read/error.ts'
-import { readWhole, type StreamReader } from './read/stream.ts'
+import type { StreamReader } from './read/stream.ts'
 import type { ReplyDecoder } from './reply-decoder.ts'
 
 export type CallTarget = { dispatcher: Pick<Dispatcher, 'dispatch'>; path: string; headers: string[] }
@@ -41,8 +41,9 @@ export type CallOutcome =
   | { accepted: null; refused: EngineError; sent: boolean }
 
 /** `head`: of a successful reply nothing but space has come. */
-type Mode = 'waiting' | 'head' | 'stream' | 'plain' | 'refusal' | 'done'
-export type Stream = { queue: BatchQueue; frames: StreamReader; timer: EndTimer }
+type Mode = 'waiting' | 'head' | 'stream' | 'refusal' | 'done'
+/** The body of an answer, also when it is one JSON text. `silence` is set while something has come that is not read. */
+export type Stream = { queue: BatchQueue; frames: StreamReader; timer: EndTimer; silence: NodeJS.Timeout | undefined }
 /** The state of one exchange with one server. */
 export type Call = {
   options: CallOptions
@@ -59,8 +60,6 @@ export type Call = {
   decoder: ReplyDecoder | null
   stream: Stream | null
   timer: NodeJS.Timeout
-  /** Set while a plain body that may be complete is silent. */
-  silence: NodeJS.Timeout | undefined
   onAbort(): void
   resolve(outcome: CallOutcome): void
   reject(reason: unknown): void
@@ -82,15 +81,16 @@ export function finish(state: Call): void {
 
 /** Nothing more can be read: the connection was lost, or fell silent. */
 export function fail(state: Call, fault: EngineError): void {
-  if (endIfWhole(state)) return
-  if (state.mode === 'stream' && state.options.reader.missing() !== 'answer') finishEarly(state, state.stream!)
+  if (state.mode === 'stream') endEarly(state, state.stream!, fault)
   else settle(state, state.mode === 'refusal' ? refusalOf(state) : fault)
 }
 
-/** Only the usage, or nothing, was still to come. */
-function finishEarly(state: Call, { queue }: Stream): void {
+/** The answer is complete if only its usage, or nothing, was still to come. */
+function endEarly(state: Call, { frames, queue }: Stream, fault: EngineError): void {
   try {
-    state.options.reader.end(queue.events, 'body')
+    frames.flush(queue.events)
+    if (!frames.done() && frames.missing() === 'answer') throw fault
+    frames.cut(queue.events)
   } catch (error) {
     settle(state, error instanceof EngineError ? error : unreadable())
     return
@@ -129,27 +129,10 @@ export function cancel(state: Call): void {
 function close(state: Call): void {
   state.mode = 'done'
   clearTimeout(state.timer)
-  clearTimeout(state.silence)
+  clearTimeout(state.stream?.silence)
   state.stream?.timer.close()
   state.decoder?.close()
   state.options.signal.removeEventListener('abort', state.onAbort)
-}
-
-/** Ends a plain answer whose body is complete though the server never ends it. Returns whether it is. */
-export function endIfWhole(state: Call): boolean {
-  const { mode, bytes, options } = state
-  if (mode !== 'plain' || parseIfJson(bytes.view()) === undefined) return false
-  const events: ChatEvent[] = []
-  try {
-    readWhole(options.reader, bytes.view(), events)
-  } catch (error) {
-    settle(state, error instanceof EngineError ? error : unreadable())
-    return true
-  }
-  accept(state, singleBatch(events))
-  finish(state)
-  state.controller?.abort(givenUp())
-  return true
 }
 
 /** What the status and the body so far say. */

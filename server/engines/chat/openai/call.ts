@@ -1,8 +1,7 @@
 import type { Dispatcher } from 'undici'
 import { codingsOf } from '../../../platform/outbound/decode.ts'
 import { EngineError } from '../../engine-error.ts'
-import type { ChatEvent } from '../contract.ts'
-import { batchQueue, singleBatch } from './batch-queue.ts'
+import { batchQueue } from './batch-queue.ts'
 import { byteBuffer } from './byte-buffer.ts'
 import {
   accept,
@@ -10,7 +9,6 @@ import {
   type CallOptions,
   type CallOutcome,
   cancel,
-  endIfWhole,
   fail,
   finish,
   refusalOf,
@@ -18,11 +16,11 @@ import {
   settle,
 } from './call-ends.ts'
 import { connectionError, givenUp } from './connection-error.ts'
-import { endTimer, WAIT_MS } from './end-timer.ts'
+import { endTimer } from './end-timer.ts'
 import { bodyKind } from './read/body.ts'
 import { incomplete, timedOut, unreadable } from './read/completion.ts'
 import type { ReplyHeaders } from './read/error.ts'
-import { readWhole, streamReader } from './read/stream.ts'
+import { streamReader } from './read/stream.ts'
 import { type ReplyDecoder, replyDecoder } from './reply-decoder.ts'
 
 /** One exchange with one server. Rejects only with the reason of `signal`. */
@@ -32,7 +30,7 @@ export function call(options: CallOptions): Promise<CallOutcome> {
     const state: Call = {
       ...{ options, resolve, reject, onAbort: () => cancel(state) },
       ...{ mode: 'waiting', status: 0, headers: {}, sent: false, settled: false, surplus: 0, bytes: byteBuffer() },
-      ...{ controller: null, decoder: null, stream: null, silence: undefined },
+      ...{ controller: null, decoder: null, stream: null },
       timer: setTimeout(() => fail(state, timedOut()), limits.total_ms),
     }
     options.signal.addEventListener('abort', state.onAbort)
@@ -51,12 +49,11 @@ export function call(options: CallOptions): Promise<CallOutcome> {
   })
 }
 
-/** A plain answer of 128 choices with logprobs stays below this. */
-const BODY_BYTES_MAX = 64 * 1024 * 1024
+/** How long an event may lack its blank line, or its line break, before it is read without. */
+const FLUSH_MS = 200
 const REFUSAL_BYTES_MAX = 64 * 1024
 /** How much of a reply is still taken after its end, so that its connection can be used again. */
 const SURPLUS_BYTES_MAX = 4096
-const OBJECT_END = /\}\s*$/
 
 function handlerOf(state: Call): Dispatcher.DispatchHandler {
   return {
@@ -118,10 +115,6 @@ function readBytes(state: Call, chunk: Buffer): void {
     readStream(state, state.stream!, chunk)
   } else if (state.mode === 'head') {
     readFirst(state, chunk)
-  } else if (state.mode === 'plain') {
-    state.bytes.append(chunk)
-    if (state.bytes.size() > BODY_BYTES_MAX) throw unreadable()
-    watchSilence(state, chunk)
   } else if (state.mode === 'refusal') {
     state.bytes.append(chunk)
     if (state.bytes.size() > REFUSAL_BYTES_MAX) readEnd(state)
@@ -131,13 +124,6 @@ function readBytes(state: Call, chunk: Buffer): void {
   }
 }
 
-/** A server may send a whole object and keep the connection open. */
-function watchSilence(state: Call, chunk: Buffer): void {
-  clearTimeout(state.silence)
-  if (OBJECT_END.test(chunk.subarray(-8).toString('latin1')))
-    state.silence = setTimeout(() => endIfWhole(state), WAIT_MS.nothing)
-}
-
 /** The first bytes decide what the body is: servers and the proxies before them name types that it does not have. */
 function readFirst(state: Call, chunk: Buffer): void {
   const known_blank = state.bytes.size()
@@ -145,10 +131,7 @@ function readFirst(state: Call, chunk: Buffer): void {
   const bytes = state.bytes.view()
   const kind = bodyKind(bytes, { known_blank })
   if (kind === 'page' || (kind === null && bytes.length > REFUSAL_BYTES_MAX)) throw unreadable()
-  if (kind === 'json') {
-    state.mode = 'plain'
-    watchSilence(state, chunk)
-  } else if (kind === 'gzip' && state.decoder === null) {
+  if (kind === 'gzip' && state.decoder === null) {
     state.bytes.clear()
     openDecoder(state, ['gzip']).write(bytes)
   } else if (kind !== null) {
@@ -156,39 +139,42 @@ function readFirst(state: Call, chunk: Buffer): void {
     state.bytes.clear()
     const flow = state.decoder ?? state.controller!
     const queue = batchQueue({ pause: () => flow.pause(), resume: () => flow.resume(), cancel: () => cancel(state) })
-    const silence = { onSilence: () => fail(state, timedOut()), isPaused: queue.isPaused }
-    const { reader } = state.options
-    state.stream = { queue, frames: streamReader(reader), timer: endTimer(reader, silence) }
+    const frames = streamReader(state.options.reader)
+    const timer = endTimer(frames, { onSilence: () => fail(state, timedOut()), isPaused: queue.isPaused })
+    state.stream = { queue, frames, timer, silence: undefined }
     readStream(state, state.stream, bytes)
   }
 }
 
-function readStream(state: Call, { frames, queue, timer }: Stream, chunk: Buffer): void {
+/** Reads a chunk; null when none has come for a while. */
+function readStream(state: Call, stream: Stream, chunk: Buffer | null): void {
+  const { frames, queue, timer } = stream
   const before = queue.events.length
   try {
-    frames.feed(chunk, queue.events)
+    if (chunk === null) frames.flush(queue.events)
+    else frames.feed(chunk, queue.events)
   } finally {
     if (frames.begun()) accept(state, queue.batches)
     if (!frames.done() && timer.heard(queue.events.length > before))
       for (let choice = 0; choice < state.options.choices; choice++) queue.events.push({ type: 'finishing', choice })
-    queue.arrived(chunk.length)
+    queue.arrived(chunk?.length ?? 0)
   }
   if (frames.done()) finish(state)
+  else if (chunk !== null && frames.isWaiting()) stream.silence ??= setTimeout(onSilence, FLUSH_MS, state, stream)
+}
+
+function onSilence(state: Call, stream: Stream): void {
+  stream.silence = undefined
+  guarded(state, () => readStream(state, stream, null))
 }
 
 /** The body is complete. */
 function readEnd(state: Call): void {
-  const { options, bytes } = state
   if (state.mode === 'head') throw incomplete()
   if (state.mode === 'stream') {
     const { frames, queue } = state.stream!
     frames.end(queue.events)
     accept(state, queue.batches)
-    finish(state)
-  } else if (state.mode === 'plain') {
-    const events: ChatEvent[] = []
-    readWhole(options.reader, bytes.view(), events)
-    accept(state, singleBatch(events))
     finish(state)
   } else if (state.mode === 'refusal') {
     settle(state, refusalOf(state))

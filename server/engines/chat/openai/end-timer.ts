@@ -1,4 +1,5 @@
-import type { CompletionReader, Missing } from './read/completion.ts'
+import type { Missing } from './read/completion.ts'
+import type { StreamReader } from './read/stream.ts'
 
 /** Ends an answer of a server that never closes its stream. */
 export type EndTimer = {
@@ -8,11 +9,11 @@ export type EndTimer = {
 }
 
 /** How long a server may be silent after the last reason, with and without usage. Long enough for text that comes late. */
-export const WAIT_MS = { nothing: 1500, usage: 5000 }
+const WAIT_MS = { nothing: 1500, usage: 5000 }
 
 /** `onSilence` is called when only the end mark, or the usage, has been missing for a while, and nothing that has come is still unread. */
 export function endTimer(
-  reader: Pick<CompletionReader, 'missing'>,
+  reader: Pick<StreamReader, 'missing'>,
   { onSilence, isPaused }: { onSilence(): void; isPaused(): boolean },
 ): EndTimer {
   let missing: Missing = 'answer'

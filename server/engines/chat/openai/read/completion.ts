@@ -7,7 +7,7 @@ import { laterUsage, plausibleUsage, readUsage } from '../../usage.ts'
 import { errorObjectError } from './error.ts'
 import { emptyMessage, hasContent, type Message, readDelta, readMessage } from './message.ts'
 
-/** How an answer ended: by `[DONE]`, with its body, or as one JSON object. */
+/** How an answer ended: by `[DONE]`, with its body, or as one JSON text. */
 export type BodyEnd = 'mark' | 'body' | 'json'
 
 export type CompletionReader = {
@@ -18,8 +18,8 @@ export type CompletionReader = {
    * usage does not show that it is complete.
    */
   end(events: ChatEvent[], ended: BodyEnd): void
-  /** What may still come, as far as it can be believed. */
-  missing(): Missing
+  /** What may still come, as far as it can be believed, if what has come would end like this. */
+  missing(by: BodyEnd): Missing
 }
 
 /**
@@ -60,7 +60,13 @@ export function completionReader(asked: { choices: number; logprobs: boolean; wo
       if (entry.error != null) throw errorObjectError(entry.error, { begun, words: asked.words })
       begun = true
       isUsageLast = false
-      const choice = choices[index] ?? { message: emptyMessage(index), ending: null, word: '', late: 0 }
+      const choice = choices[index] ?? {
+        message: emptyMessage(index),
+        ending: null,
+        word: '',
+        late: 0,
+        is_message: false,
+      }
       choices[index] = choice
       const hadReason = choice.ending !== null
       readChoice(choice, entry, asked.logprobs, events)
@@ -79,10 +85,13 @@ export function completionReader(asked: { choices: number; logprobs: boolean; wo
     ended >= asked.choices && choices.every((choice) => choice === undefined || choice.late < LATE_MAX)
   const hasProduced = () => choices.some((choice) => choice !== undefined && hasContent(choice.message))
 
+  /** One JSON text with messages is complete; with deltas it may be the first of several. */
+  const isWhole = (by: BodyEnd) => by === 'json' && choices.length > 0 && choices.every((choice) => choice!.is_message)
+
   return {
     read,
     end(events, by) {
-      const isEnded = by === 'json' || (usage !== null && (by === 'mark' || isUsageLast))
+      const isEnded = isWhole(by) || (usage !== null && (by === 'mark' || isUsageLast))
       const all = choices.filter((choice) => choice !== undefined)
       if (all.length === 0 || (!isEnded && all.some(({ ending }) => ending === null))) throw incomplete()
       // A server that ignores `n` sends one complete choice and its usage. Without usage the others may have been lost.
@@ -95,7 +104,8 @@ export function completionReader(asked: { choices: number; logprobs: boolean; wo
       }
       events.push({ type: 'end', usage: plausibleUsage(usage, hasProduced()) })
     },
-    missing() {
+    missing(by) {
+      if (isWhole(by)) return usage !== null || ended > 0 ? 'nothing' : 'reason'
       const isCounted = usage !== null && usage.output > 0
       // Where every chunk has a reason, the usage after them shows that one of them was meant.
       const haveReasons = complete() || (ended >= asked.choices && isUsageLast)
@@ -121,8 +131,11 @@ export function timedOut(): EngineError {
   return new EngineError('timeout', 'The model server did not answer in time.')
 }
 
-/** `word`: the server's own for `ending`. `late`: how many times the message has gone on after a reason. */
-type Choice = { message: Message; ending: Ending | null; word: unknown; late: number }
+/**
+ * `word`: the server's own for `ending`. `late`: how many times the message has gone on after a reason. `is_message`: whether it came as
+ * one, and not as a delta.
+ */
+type Choice = { message: Message; ending: Ending | null; word: unknown; late: number; is_message: boolean }
 
 /** From here on the reasons of a server say nothing: it sends one with every chunk. */
 const LATE_MAX = 2
@@ -140,6 +153,7 @@ function readChoice(choice: Choice, entry: Record<string, unknown>, logprobs: bo
   const reason = readFinishReason(entry.finish_reason)
   const probabilities = logprobs && entry.logprobs != null ? entry.logprobs : null
   if (whole !== null && (delta === null || Object.keys(delta).length === 0)) {
+    choice.is_message = true
     readMessage(message, whole, { logprobs: probabilities, ends: reason !== null }, events)
   } else if (delta !== null) {
     readDelta(message, delta, probabilities, events)

@@ -1,24 +1,35 @@
 import { asRecord } from '../../../../platform/json/record.ts'
 import type { ChatEvent } from '../../contract.ts'
 import { type SseEvent, sseParser } from '../sse-parser.ts'
-import { parseIfJson } from './body.ts'
-import type { BodyEnd, CompletionReader } from './completion.ts'
+import type { BodyEnd, CompletionReader, Missing } from './completion.ts'
 
 export type StreamReader = {
   /** Reads a piece of the body. Throws EngineError, SyntaxError or RangeError; events read before that stay. */
   feed(chunk: Buffer, events: ChatEvent[]): void
+  /** Nothing has come for a while: reads what is complete without its line breaks. Throws likewise. */
+  flush(events: ChatEvent[]): void
   /** The body ended. Throws likewise. */
   end(events: ChatEvent[]): void
+  /** Ends the answer with what has come: the rest of the body is lost. Throws likewise. */
+  cut(events: ChatEvent[]): void
   /** Whether any part of an answer has come. */
   begun(): boolean
   /** Whether the end of the answer has been emitted. */
   done(): boolean
+  /** Whether bytes have come that are not read yet. */
+  isWaiting(): boolean
+  /** What may still come. */
+  missing(): Missing
 }
 
-/** Reads a streamed answer: every event is parsed once, `[DONE]` or the end of the body ends it. */
+/**
+ * Reads the body of an answer: a stream of events, one JSON text, or one for each chunk. Each is parsed once; `[DONE]` or the end of the
+ * body ends it.
+ */
 export function streamReader(reader: CompletionReader): StreamReader {
   let sink: ChatEvent[] = []
-  let begun = false
+  let read = 0
+  let isBare = false
   let done = false
   const lines = sseParser((event) => {
     if (done) return
@@ -26,13 +37,14 @@ export function streamReader(reader: CompletionReader): StreamReader {
     const object = objectOf(event)
     if (object === null) return
     reader.read(object, sink)
-    begun = true
+    read += 1
+    isBare = event.bare
   })
+  const ending = (): BodyEnd => (isBare && read === 1 ? 'json' : 'body')
 
   function finish(by: BodyEnd): void {
     reader.end(sink, by)
     done = true
-    begun = true
   }
 
   return {
@@ -44,26 +56,23 @@ export function streamReader(reader: CompletionReader): StreamReader {
         if (!done) throw error
       }
     },
+    flush(events) {
+      sink = events
+      if (!done) lines.flush()
+    },
     end(events) {
       sink = events
       lines.end()
-      if (!done) finish('body')
+      if (!done) finish(ending())
     },
-    begun: () => begun,
+    cut(events) {
+      sink = events
+      if (!done) finish(ending())
+    },
+    begun: () => done || read > 0,
     done: () => done,
-  }
-}
-
-/** Reads a complete body: one JSON text, or a line of JSON for each chunk. */
-export function readWhole(reader: CompletionReader, bytes: Buffer, events: ChatEvent[]): void {
-  const object = parseIfJson(bytes)
-  if (object !== undefined) {
-    reader.read(object, events)
-    reader.end(events, 'json')
-  } else {
-    const lines = streamReader(reader)
-    lines.feed(bytes, events)
-    if (!lines.done()) lines.end(events)
+    isWaiting: lines.isWaiting,
+    missing: () => reader.missing(ending()),
   }
 }
 
