@@ -130,6 +130,7 @@ const CODINGS: ReadonlyArray<[name: string, encode: (bytes: Buffer) => Buffer]> 
   ['deflate', deflateRawSync],
   ['br', brotliCompressSync],
   ['zstd', zstdCompressSync],
+  ['zstd', (bytes) => Buffer.concat([bytes.subarray(0, 20), bytes.subarray(20)].map((part) => zstdCompressSync(part)))],
   ['identity', (bytes) => bytes],
   ['identity, gzip', gzipSync],
 ]

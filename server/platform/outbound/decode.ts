@@ -1,4 +1,4 @@
-import { pipeline, Readable, type Transform } from 'node:stream'
+import { Duplex, pipeline, Readable, type Transform } from 'node:stream'
 import {
   constants,
   createBrotliDecompress,
@@ -7,6 +7,7 @@ import {
   createInflateRaw,
   createZstdDecompress,
 } from 'node:zlib'
+import { splitFrames } from './zstd-frames.ts'
 
 type Coding = 'gzip' | 'deflate' | 'br' | 'zstd'
 
@@ -25,7 +26,10 @@ export async function* decodeChunks(body: Readable, codings: readonly Coding[]):
   const { head, ended } = await readHead(chunks)
   const rest = Readable.from(restOf(head, ended ? null : chunks), { objectMode: false })
   if (!isCoded(head, codings.at(-1)!)) return yield* rest as AsyncIterable<Buffer>
-  const decoders = codings.toReversed().map((coding, i) => DECODERS[coding](i === 0 ? head : null))
+  const decoders = codings.toReversed().flatMap((coding, i) => {
+    const decoder = DECODERS[coding](i === 0 ? head : null)
+    return coding === 'zstd' ? [Duplex.from(splitFrames), decoder] : [decoder]
+  })
   // Errors reach the reader of the last stream.
   pipeline([rest, ...decoders], () => {})
   yield* decoders.at(-1)! as AsyncIterable<Buffer>

@@ -1,0 +1,46 @@
+import assert from 'node:assert/strict'
+import { randomBytes } from 'node:crypto'
+import { test } from 'node:test'
+import { constants, zstdCompressSync } from 'node:zlib'
+import { splitFrames } from './zstd-frames.ts'
+
+const checked = { params: { [constants.ZSTD_c_checksumFlag]: 1 } }
+const skippable = Buffer.from([0x5a, 0x2a, 0x4d, 0x18, 3, 0, 0, 0, 1, 2, 3])
+/** Of one block and of several, of one repeated byte, of nothing, with a checksum, and one that decoders skip. */
+const FRAMES = [
+  zstdCompressSync('{"a":1}'),
+  zstdCompressSync(randomBytes(140_000)),
+  zstdCompressSync(Buffer.alloc(300_000, 'a'), checked),
+  skippable,
+  zstdCompressSync(''),
+  zstdCompressSync('x'.repeat(70_000), checked),
+]
+
+async function* piecesOf(bytes: Buffer, size: number) {
+  for (let at = 0; at < bytes.length; at += size) yield bytes.subarray(at, at + size)
+}
+
+test('no piece goes on after the end of a frame, however the body arrives', async () => {
+  const body = Buffer.concat(FRAMES)
+  const ends = FRAMES.map((_, i) => Buffer.concat(FRAMES.slice(0, i + 1)).length)
+  for (const size of [7, 1000, body.length]) {
+    const pieces = await Array.fromAsync(splitFrames(piecesOf(body, size)))
+    assert.deepEqual(Buffer.concat(pieces), body)
+    let at = 0
+    const cuts = new Set(pieces.map(({ length }) => (at += length)))
+    assert.ok(
+      ends.every((end) => cuts.has(end)),
+      String(size),
+    )
+  }
+})
+
+test('what is no frame, or none to its end, comes as it is', async () => {
+  for (const body of [
+    Buffer.from('{"a":1}'),
+    Buffer.concat([FRAMES[0]!, Buffer.from('junk and more')]),
+    Buffer.from('('),
+  ]) {
+    assert.deepEqual(Buffer.concat(await Array.fromAsync(splitFrames(piecesOf(body, 3)))), body)
+  }
+})

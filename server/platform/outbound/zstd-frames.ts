@@ -1,0 +1,61 @@
+/**
+ * The bytes of a zstd body in pieces of which none goes on after the end of a frame. Node's decoder drops the rest of a piece in which a frame
+ * ends, and with it the frames that follow. Source: https://www.rfc-editor.org/rfc/rfc8878#section-3.1
+ */
+export async function* splitFrames(body: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+  const fields = frameFields()
+  let field = fields.next().value
+  let seen: Buffer = EMPTY
+  for await (const piece of body) {
+    let from = 0
+    for (let at = 0; at < piece.length; ) {
+      const end = Math.min(at + field.bytes, piece.length)
+      field.bytes -= end - at
+      if (field.is_read) seen = Buffer.concat([seen, piece.subarray(at, end)])
+      at = end
+      while (field.bytes === 0) {
+        if (field.ends_frame && from < at) {
+          yield piece.subarray(from, at)
+          from = at
+        }
+        field = fields.next(seen).value
+        seen = EMPTY
+      }
+    }
+    if (from < piece.length) yield piece.subarray(from)
+  }
+}
+
+/** Bytes that follow, all of which belong together. `is_read`: the layout depends on them. */
+type Field = { bytes: number; is_read: boolean; ends_frame?: true }
+
+const EMPTY = Buffer.alloc(0)
+const read = (bytes: number): Field => ({ bytes, is_read: true })
+const skip = (bytes: number): Field => ({ bytes, is_read: false })
+
+/** The layout of frame after frame. What is no frame has one field without an end: the decoder will reject it. */
+function* frameFields(): Generator<Field, Field, Buffer> {
+  for (;;) {
+    const magic = (yield read(4)).readUInt32LE()
+    if (magic >>> 4 === SKIPPABLE) {
+      yield skip((yield read(4)).readUInt32LE())
+    } else if (magic === FRAME) {
+      const descriptor = (yield read(1))[0]!
+      const isSingle = (descriptor >> 5) & 1
+      const content_size = descriptor >> 6 === 0 ? isSingle : 1 << (descriptor >> 6)
+      yield skip(1 - isSingle + [0, 1, 2, 4][descriptor & 3]! + content_size)
+      for (let isLast = false; !isLast; ) {
+        const block = (yield read(3)).readUIntLE(0, 3)
+        isLast = (block & 1) === 1
+        yield skip(((block >> 1) & 3) === REPEATED_BYTE ? 1 : block >> 3)
+      }
+      yield skip((descriptor >> 2) & 1 ? 4 : 0)
+    } else yield skip(Number.POSITIVE_INFINITY)
+    yield { ...skip(0), ends_frame: true }
+  }
+}
+
+const FRAME = 0xfd2fb528
+const SKIPPABLE = 0x184d2a5
+/** The kind of block that has one byte, whatever its size. */
+const REPEATED_BYTE = 1
