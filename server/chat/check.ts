@@ -18,7 +18,7 @@ const SCHEMA_DEPTH_MAX = 32
 /** For a quick estimate before the schema is serialized: it counts up to eight times the size of short values. */
 const ESTIMATE_MAX = 8 * SCHEMA_BYTES_MAX
 
-const checkShape = shape(ChatBody, { empty_arrays: true })
+const checkShape = shape(ChatBody, { empty_is_absent: true })
 
 /** Checks everything in the body that does not depend on the model. Throws ApiError 400. Source: contract 9.1. */
 export function checkBody(unchecked: unknown): ChatBody {

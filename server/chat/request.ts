@@ -54,7 +54,7 @@ type Common = Pick<
 /** The parameters that both endpoints call the same. */
 export function commonParameters(body: Common): Omit<ModelParameters, 'n'> {
   const { temperature, top_p, top_k, repetition_penalty, frequency_penalty, presence_penalty, seed } = body
-  const stop = typeof body.stop === 'string' ? [body.stop] : body.stop
+  const stop = [body.stop ?? []].flat().filter((text) => text !== '')
   return {
     stream: body.stream ?? false,
     temperature,
@@ -64,7 +64,7 @@ export function commonParameters(body: Common): Omit<ModelParameters, 'n'> {
     frequency_penalty,
     presence_penalty,
     seed,
-    stop: stop && stop.length > 0 ? stop : undefined,
+    stop: stop.length > 0 ? stop : undefined,
   }
 }
 

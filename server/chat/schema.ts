@@ -21,14 +21,18 @@ export const LENGTHS_MAX = {
 } as const
 
 /**
- * Members whose text names something: what cannot be stored is rejected there, in chat and in responses. All other text is repaired, since a
- * message that is rejected once is rejected at every later request of its conversation. Source: contract 2.3.
+ * Members whose text names something, and where: what cannot be stored is rejected there, in chat and in responses. All other text is
+ * repaired, since a message that is rejected once is rejected at every later request of its conversation. Source: contract 2.3.
  */
 export const TEXT_REPAIR: TextRepair = {
   except: new Set([
     ...['id', 'call_id', 'tool_call_id', 'file_id', 'previous_response_id', 'stream_id'],
     ...['model', 'name', 'namespace', 'role', 'type'],
     ...['user', 'safety_identifier', 'prompt_cache_key'],
+  ]),
+  within: new Set([
+    ...['messages', 'content', 'file', 'tool_calls', 'tools', 'function', 'tool_choice', 'allowed_tools'],
+    ...['input', 'output', 'summary', 'response', 'response_format', 'json_schema', 'text', 'format'],
   ]),
 }
 
@@ -47,9 +51,7 @@ const UserPart = Type.Union([
     type: Type.Literal('input_audio'),
     input_audio: Type.Object({
       data: Type.String({ minLength: 1 }),
-      format: Type.Enum(['wav', 'mp3', 'flac', 'ogg', 'm4a'], {
-        description: 'Ignored: we detect the format from the bytes.',
-      }),
+      format: Type.Optional(Type.String({ description: 'Ignored: we detect the format from the bytes.' })),
     }),
   }),
   Type.Object({
@@ -69,8 +71,9 @@ const AssistantPart = Type.Union([TextPart, Type.Object({ type: Type.Literal('re
 export const ExtraContent = Type.Unsafe<Record<string, unknown>>(
   Type.Object({}, { additionalProperties: true, description: 'Send it back with the call: some models require it.' }),
 )
-const callId = Type.String({ minLength: 1, maxLength: 256 })
-const callName = Type.String({ minLength: 1, maxLength: 256 })
+/** Of any length: the model's server chose them. */
+const callId = Type.String({ minLength: 1 })
+const callName = Type.String({ minLength: 1 })
 const ToolCall = Type.Object({
   id: callId,
   type: Type.Literal('function'),
@@ -189,7 +192,7 @@ export const ChatBody = Type.Object({
   tools: Type.Optional(Type.Array(Tool, { maxItems: 128 })),
   tool_choice: Type.Optional(ToolChoice),
   parallel_tool_calls: Type.Optional(Type.Boolean()),
-  reasoning_effort: Type.Optional(Type.String()),
+  reasoning_effort: Type.Optional(Type.String({ minLength: 1 })),
   top_k: Type.Optional(Type.Integer()),
   min_p: Type.Optional(Type.Number({ minimum: 0, maximum: 1 })),
   repetition_penalty: Type.Optional(Type.Number({ exclusiveMinimum: 0 })),

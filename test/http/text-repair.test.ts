@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, test } from 'node:test'
 import { type BackgroundApp, startBackgroundApp } from '../support/http/background-app.ts'
+import type { Asked } from '../support/http/chat-app.ts'
 import { eventsOf } from '../support/http/metered-chat-app.ts'
 import { readEvents, replyOf } from '../support/http/response-requests.ts'
 import { send } from '../support/http/send.ts'
@@ -83,6 +84,42 @@ test('200 for the same in responses, plain, in the background and on a socket, a
   }
 })
 
+test('200 for what is only called a name: in metadata, schemas, extra content and items of other services', async () => {
+  const named = { name: 'Bob \ud83d', user: { id: 'a\u0000' }, type: '\ude00' }
+  const repaired = { name: 'Bob \ufffd', user: { id: 'a\ufffd' }, type: '\ufffd' }
+  const parameters = { type: 'object', properties: { at: { type: 'string', default: named } } }
+  const look = { name: 'look', parameters }
+  const json_schema = { name: 'n', schema: parameters }
+  const chatted = await chat({
+    metadata: { name: named.name },
+    tools: [{ type: 'function', function: look }],
+    response_format: { type: 'json_schema', json_schema },
+    messages: [
+      { role: 'user', content: 'Hi' },
+      { role: 'assistant', tool_calls: [{ ...call('c1'), extra_content: named }] },
+      { role: 'tool', tool_call_id: 'c1', content: 'x' },
+    ],
+  })
+  assert.equal(chatted.status, 200, chatted.text)
+  const { messages, tools, response_format } = service.upstream.requests.at(-1)!.json as Asked
+  const { properties } = tools[0].function.parameters
+  assert.deepEqual([properties.at.default, messages[1].tool_calls[0].extra_content], [repaired, repaired])
+  assert.deepEqual(response_format.json_schema.schema.properties.at.default, repaired)
+  const body = {
+    metadata: { name: named.name },
+    tools: [{ type: 'function', ...look }],
+    text: { format: { type: 'json_schema', ...json_schema } },
+    input: [
+      { type: 'local_shell_call', call_id: 'l1', action: { env: named } },
+      { role: 'user', content: 'Hi' },
+    ],
+  }
+  const plain = await respond(body)
+  assert.deepEqual([plain.status, plain.body.metadata], [200, { name: repaired.name }], plain.text)
+  const turn = await socket.turn({ model: 'm', ...body })
+  assert.deepEqual(turn.response?.tools, plain.body.tools, JSON.stringify(turn.last).slice(0, 300))
+})
+
 test('400 for a name or an id that cannot be stored, and for the name of a member', async () => {
   const cases: Array<[body: object, param: string | null]> = [
     [{ input: 'Hi', model: 'm\u0000' }, 'model'],
@@ -159,4 +196,25 @@ test('and in responses: plain, streamed, in the background and on a socket, stor
     assert.equal((await respond({ input: 'And?', previous_response_id: id })).status, 200)
     assert.equal(asked()[1]!.content, WRITTEN)
   }
+})
+
+test('200 for a call with a name of any length, as the model wrote it, in every API', async () => {
+  const long = 'x'.repeat(5000)
+  const written = { ...call('c1'), function: { name: long, arguments: '{}' } }
+  const reply = () => ({ kind: 'json', body: completion({ content: null, tool_calls: [written] }) }) as const
+  service.upstream.reply(reply())
+  const { message } = (await chat({ messages })).body.choices[0]
+  const chatted = await chat({ messages: [...messages, message, { role: 'tool', tool_call_id: 'c1', content: 'x' }] })
+  assert.equal(chatted.status, 200, chatted.text.slice(0, 300))
+  assert.deepEqual(asked()[1], { role: 'assistant', content: null, tool_calls: [written] })
+  service.upstream.reply(reply())
+  const [called] = (await respond({ input: 'Hi' })).body.output
+  assert.equal(called.name, long)
+  const input = [called, { type: 'function_call_output', call_id: called.call_id, output: 'x' }]
+  const plain = await respond({ input })
+  assert.equal(plain.status, 200, plain.text.slice(0, 300))
+  const turn = await socket.turn({ model: 'm', input })
+  assert.equal(turn.response?.status, 'completed', JSON.stringify(turn.last).slice(0, 300))
+  const queued = await respond({ input, background: true })
+  assert.equal((await service.ended(queued.body.id)).status, 'completed')
 })

@@ -9,24 +9,32 @@ import { explain, type JsonSchema, meantVariant } from './explain.ts'
 /** `path`: the place of the value in the body, when it is checked separately. */
 export type Shape<S extends TSchema> = (value: unknown, path?: string) => Static<S>
 
-/** `empty_arrays`: where any object may stand, such as a JSON Schema, an empty array is taken for an empty object, as PHP writes it. */
-type Leniency = { empty_arrays: boolean }
+/**
+ * `empty_is_absent`: an optional member is absent, too, when it is `[]` in the place of an object, as PHP writes it, or `""` in the place of a
+ * text that may not be empty, as clients in Go write it. In a JSON Schema `[]` in the place of an object is an empty one.
+ */
+type Leniency = { empty_is_absent: boolean }
 
 /**
- * Compiles a schema once into a check of request values. The check drops `null` of optional members (contract 1.1), coerces nothing,
- * and throws ApiError 400 for the first problem found, with the code and message form of contract 2.3.
+ * Compiles a schema once into a check of request values. The check drops optional members that are absent (contract 1.1), coerces
+ * nothing, and throws ApiError 400 for the first problem found, with the code and message form of contract 2.3.
  */
 export function shape<S extends TSchema>(schema: S, leniency: Leniency = STRICT): Shape<S> {
   const compiled = Compile(schema)
   return (value, path) => {
-    const present = dropNulls(schema as JsonSchema, value, leniency)
+    const present = dropAbsent(schema as JsonSchema, value, leniency)
     if (compiled.Check(present)) return present as Static<S>
     throw explain(schema as JsonSchema, present, path)
   }
 }
 
-/** U+FFFD takes the place of U+0000 and lone surrogates, in every text but those of members with these names, and names of members. */
-export type TextRepair = { except: ReadonlySet<string> }
+/**
+ * U+FFFD takes the place of U+0000 and lone surrogates, in every text but names of members and those of members with the names in `except`.
+ * `within`: the members in which those names have their meaning. Below any other, such as metadata or a JSON Schema, all is text.
+ */
+export type TextRepair = { except: ReadonlySet<string>; within: ReadonlySet<string> }
+
+const ALL_TEXT: TextRepair = { except: new Set(), within: new Set() }
 
 /**
  * Refuses what can be parsed but not stored or handled safely: NUL, lone surrogates, nesting over 64. With `repair`, texts are changed in
@@ -97,12 +105,16 @@ function* unsafePart(value: unknown, part: Part): Generator<undefined, Unsafe | 
   for (const [name, member] of Object.entries(value)) {
     if (hasUnstorableText(name)) return { path, reason: 'a member name may not hold U+0000 or a lone surrogate' }
     const inner = path === '' ? name : `${path}.${name}`
-    const isName = typeof member === 'string' && repair?.except.has(name)
-    const part = { path: inner, depth: depth + 1, repair: isName ? undefined : repair }
+    const part = { path: inner, depth: depth + 1, repair: repair && repairOf(name, member, repair) }
     const problem = yield* unsafePart(member, { ...part, of: value as Container, key: name })
     if (problem) return problem
   }
   return null
+}
+
+function repairOf(name: string, member: unknown, repair: TextRepair): TextRepair | undefined {
+  if (typeof member === 'string') return repair.except.has(name) ? undefined : repair
+  return repair.within.has(name) ? repair : ALL_TEXT
 }
 
 function* unsafeText(text: string, { path, repair, of, key }: Part): Generator<undefined, Unsafe | null> {
@@ -133,16 +145,16 @@ function* slicesOf(text: string): Generator<string> {
   }
 }
 
-const STRICT: Leniency = { empty_arrays: false }
+const STRICT: Leniency = { empty_is_absent: false }
 
-/** `null` for an optional member means absent. What holds no such null is returned as it is, uncopied. */
-function dropNulls(schema: JsonSchema, value: unknown, leniency: Leniency): unknown {
+/** What holds nothing that is absent is returned as it is, uncopied. */
+function dropAbsent(schema: JsonSchema, value: unknown, leniency: Leniency): unknown {
   if (typeof value !== 'object' || value === null) return value
   if (schema.anyOf) {
     const meant = meantVariant(schema.anyOf, value)
-    return meant ? dropNulls(meant, value, leniency) : value
+    return meant ? dropAbsent(meant, value, leniency) : value
   }
-  if (leniency.empty_arrays && schema.additionalProperties === true) {
+  if (leniency.empty_is_absent && schema.additionalProperties === true) {
     return Array.isArray(value) && value.length === 0 ? {} : withEmptyObjects(value)
   }
   if (Array.isArray(value)) return schema.items ? dropFromArray(schema.items, value, leniency) : value
@@ -185,7 +197,7 @@ function withEmptyInside(list: unknown[]): unknown[] {
 function dropFromArray(items: JsonSchema, value: unknown[], leniency: Leniency): unknown[] {
   let copy: unknown[] | null = null
   for (let i = 0; i < value.length; i++) {
-    const item = dropNulls(items, value[i], leniency)
+    const item = dropAbsent(items, value[i], leniency)
     if (item === value[i]) continue
     copy ??= value.slice()
     copy[i] = item
@@ -204,17 +216,38 @@ function dropFromObject(
     const known = Object.hasOwn(properties, name) ? properties[name] : undefined
     if (!known) continue
     const member = value[name]
-    if (member === null && !required.includes(name)) {
+    if (isAbsent(known, member, leniency) && !required.includes(name)) {
       copy ??= copyOf(value)
       delete copy[name]
       continue
     }
-    const kept = dropNulls(known, member, leniency)
+    const kept = dropAbsent(known, member, leniency)
     if (kept === member) continue
     copy ??= copyOf(value)
     copy[name] = kept
   }
   return copy ?? value
+}
+
+function isAbsent(schema: JsonSchema, value: unknown, { empty_is_absent }: Leniency): boolean {
+  if (value === null || !empty_is_absent) return value === null
+  const variants = schema.anyOf ?? [schema]
+  if (value === '') return variants.some(isText) && !variants.some(takesEmptyText)
+  if (!Array.isArray(value) || value.length > 0) return false
+  return variants.some(isOwnObject) && !variants.some(({ type }) => type === 'array')
+}
+
+function isText({ type, enum: values }: JsonSchema): boolean {
+  return type === 'string' || typeof values?.[0] === 'string'
+}
+
+function takesEmptyText({ type, const: only, enum: values, minLength, pattern }: JsonSchema): boolean {
+  return type === 'string' && !minLength && (only ?? values ?? pattern) === undefined
+}
+
+/** An object of this API, not any object, such as a JSON Schema. */
+function isOwnObject({ type, additionalProperties }: JsonSchema): boolean {
+  return type === 'object' && additionalProperties !== true
 }
 
 function copyOf(value: Record<string, unknown>): Record<string, unknown> {

@@ -23,8 +23,9 @@ const outputText = (text: string) => ({ type: 'output_text', text, annotations: 
 test('messages need no type, accept strings for parts, and any kind of text part in any role', () => {
   const parts = [text('a'), { type: 'text', text: 'b' }, { type: 'output_text', text: 'c' }]
   for (const role of ['user', 'system', 'developer']) {
-    const [plain, whole] = items([
+    const [plain, , whole] = items([
       { role, content: 'Hi', id: null, status: null, phase: null },
+      { type: '', role, content: 'Hi', status: '', phase: '' },
       { type: 'message', role, content: parts, id: 'msg_mine', status: 'incomplete' },
     ])
     assert.deepEqual(plain, { id: plain!.id, type: 'message', status: 'completed', role, content: [text('Hi')] })
@@ -184,8 +185,7 @@ const REFUSED: Array<[input: unknown, code: string, param: string, message: RegE
   [[{ role: 'assistant', content: [{ type: 'input_image' }] }], 'invalid_value', 'input[0].content[0].type', /./],
   [[{ type: 'function_call', call_id: 'c', arguments: '{}' }], 'missing_required_parameter', 'input[0].name', /./],
   [[{ type: 'function_call_output', output: 'x' }], 'missing_required_parameter', 'input[0].call_id', /./],
-  [[{ type: 'custom_tool_call', call_id: 'c', name: 'f' }], 'missing_required_parameter', 'input[0].input', /./],
-  [[{ type: 'compaction' }], 'missing_required_parameter', 'input[0].encrypted_content', /./],
+  [[{ type: 'custom_tool_call', call_id: 'c', input: '' }], 'missing_required_parameter', 'input[0].name', /./],
   [[{ type: 'item_reference' }], 'missing_required_parameter', 'input[0].id', /./],
 ]
 

@@ -60,11 +60,11 @@ function normalItem(item: InputItem, path: string): Item | ItemReference {
   if ('role' in item) return messageItem(item, path)
   switch (item.type) {
     case 'function_call': {
-      const { call_id, name, arguments: text } = item
+      const { call_id, name, arguments: text = '{}' } = item
       return { ...headOf(item, 'fc'), type: item.type, call_id, name, arguments: text, ...optionalsOf(item) }
     }
     case 'custom_tool_call': {
-      const { call_id, name, input } = item
+      const { call_id, name, input = '' } = item
       return { ...headOf(item, 'ctc'), type: item.type, call_id, name, input, ...optionalsOf(item) }
     }
     case 'function_call_output':

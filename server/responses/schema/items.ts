@@ -20,7 +20,8 @@ import {
 const Id = Type.String({ minLength: 1, maxLength: 1024 })
 /** An empty one is none. */
 const SentId = Type.String({ maxLength: 1024 })
-const Name = Type.String({ minLength: 1, maxLength: 256 })
+/** Of any length: the model chose it. */
+const Name = Type.String({ minLength: 1 })
 const Namespace = Type.String({ minLength: 1, maxLength: 256 })
 const Status = Type.Enum(['in_progress', 'completed', 'incomplete'])
 export type ItemStatus = Static<typeof Status>
@@ -54,14 +55,14 @@ export const SENT_ITEMS = {
   function_call: Type.Object({
     type: Type.Literal('function_call'),
     ...sentCall,
-    arguments: Type.String(),
+    arguments: Type.Optional(Type.String()),
     namespace: Type.Optional(Namespace),
   }),
   function_call_output: Type.Object({ type: Type.Literal('function_call_output'), ...sentOutput }),
   custom_tool_call: Type.Object({
     type: Type.Literal('custom_tool_call'),
     ...sentCall,
-    input: Type.String(),
+    input: Type.Optional(Type.String()),
     namespace: Type.Optional(Namespace),
   }),
   custom_tool_call_output: Type.Object({ type: Type.Literal('custom_tool_call_output'), ...sentOutput }),

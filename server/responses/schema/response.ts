@@ -64,7 +64,10 @@ export const CreateResponse = Type.Object({
   tool_choice: Type.Optional(SentToolChoice),
   parallel_tool_calls: Type.Optional(Type.Boolean()),
   reasoning: Type.Optional(
-    Type.Object({ effort: Type.Optional(Type.String({ maxLength: 64 })), summary: Type.Optional(Summary) }),
+    Type.Object({
+      effort: Type.Optional(Type.String({ minLength: 1, maxLength: 64 })),
+      summary: Type.Optional(Summary),
+    }),
   ),
   text: Type.Optional(Type.Object({ format: Type.Optional(TextFormat), verbosity: Type.Optional(Verbosity) })),
   truncation: Type.Optional(Type.Enum(['auto', 'disabled'])),

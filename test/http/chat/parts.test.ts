@@ -42,7 +42,7 @@ const part = (type: 'image_url' | 'video_url' | 'audio_url', url: string, more =
   type,
   [type]: { url, ...more },
 })
-const sound = (data: string, format: string) => ({ type: 'input_audio', input_audio: { data, format } })
+const sound = (data: string, format?: unknown) => ({ type: 'input_audio', input_audio: { data, format } })
 
 test('200 for each image format as a data URL, sent unchanged with its detail', async () => {
   for (const format of ['png', 'jpeg', 'webp', 'gif'] as const) {
@@ -179,13 +179,16 @@ test('200 for pictures as clients send them: the address alone, bare or wrapped 
   assert.deepEqual(await given([tune]), [part('audio_url', dataUrl('audio/mpeg', sounds.mp3))])
 })
 
-test('200 for a sound under the wrong format, or as a data URL: it is sent with the format of its bytes', async () => {
+test('200 for a sound under the wrong format or none, or as a data URL: it is sent with the format of its bytes', async () => {
   for (const [format, bytes] of Object.entries(sounds)) {
     const base64 = bytes.toString('base64')
     const other = format === 'wav' ? 'mp3' : 'wav'
     for (const data of [base64, `data:;base64,${base64}`])
       assert.deepEqual(await given([sound(data, other)]), [sound(base64, format)], format)
   }
+  const wav = sounds.wav.toString('base64')
+  for (const format of [undefined, null, '', 'WAV', 'mpeg', 'x-wav', 'audio/wav', 'webm', 'pcm16'])
+    assert.deepEqual(await given([sound(wav, format)]), [sound(wav, 'wav')], String(format))
 })
 
 test('200 for pictures in tool messages: they follow as a user message, behind all answers to the calls', async () => {

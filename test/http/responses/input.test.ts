@@ -213,6 +213,20 @@ test('200: calls of custom tools and namespaces have the names that the model kn
   )
 })
 
+test('200: calls without arguments or input', async () => {
+  const calls = [undefined, null, ''].flatMap((text, i) => [
+    { type: 'function_call', call_id: `f${i}`, name: 'look', namespace: '', status: '', arguments: text },
+    output(`f${i}`),
+    { type: 'custom_tool_call', call_id: `c${i}`, name: 'shell', input: text },
+    { ...output(`c${i}`, null), type: 'custom_tool_call_output' },
+  ])
+  const sent = (await given([user('Hi'), ...calls])).flatMap(({ tool_calls }) => tool_calls ?? [])
+  assert.deepEqual(
+    sent.map((each) => each.function.arguments),
+    ['{}', '{"input":""}', '{}', '{"input":""}', '{}', '{"input":""}'],
+  )
+})
+
 test('200: items of other services are left out with their outputs, and named in a header of every kind of answer', async () => {
   const input = [
     user('Hi'),
@@ -229,13 +243,15 @@ test('200: items of other services are left out with their outputs, and named in
     { type: 'tool_search_output', call_id: 't1', tools: [] },
     { type: 'agent_message', author: 'a', content: [] },
     { type: 'reasoning', summary: [], encrypted_content: 'gAAAAABo' },
+    { type: 'reasoning', summary: ['Hm'], content: [{ type: 'text', text: 'Hm' }] },
     { type: 'compaction', encrypted_content: 'gAAAAABo' },
+    ...[{ encrypted_content: null }, { encrypted_content: '' }, {}].map((more) => ({ type: 'compaction', ...more })),
     { type: 'new, "type"\n', id: 'x' },
     user('Go on'),
   ]
   const names = [
-    ...['local_shell_call', 'mcp_call', 'tool_search_call', 'tool_search_output', 'agent_message', 'new??"type"?'],
-    ...['function_call_output', 'reasoning', 'compaction'],
+    ...['local_shell_call', 'mcp_call', 'tool_search_call', 'tool_search_output', 'agent_message', 'reasoning'],
+    ...['compaction', 'new??"type"?', 'function_call_output'],
   ].join(', ')
   for (const more of [{}, { stream: true }, { background: true }]) {
     const { status, headers, text } = await respond({ input, ...more })
@@ -252,8 +268,10 @@ test('200: items of other services are left out with their outputs, and named in
   const nothing = await respond({ input: [input[2], input[1]] })
   assert.deepEqual([nothing.status, nothing.body.error.param], [400, 'input[1].type'])
   assert.match(nothing.body.error.message, /^Invalid value: 'local_shell_call'/)
-  const unread = await respond({ input: [{ type: 'compaction', encrypted_content: 'gAAAAABo' }] })
-  assert.deepEqual([unread.status, unread.body.error.param], [400, 'input'])
+  for (const encrypted_content of ['gAAAAABo', null]) {
+    const unread = await respond({ input: [{ type: 'compaction', encrypted_content }] })
+    assert.deepEqual([unread.status, unread.body.error.param], [400, 'input'])
+  }
 })
 
 test('400 for an output without a call and for a call without an output', async () => {

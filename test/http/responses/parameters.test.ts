@@ -47,7 +47,7 @@ test('200: the model server gets every parameter under its name there, and nothi
   })
 })
 
-test('200: null and empty objects are the same as absent', async () => {
+test('200: null, empty objects, and empty arrays and texts where there can be none are the same as absent', async () => {
   const nulls = ['instructions', 'stream', 'temperature', 'max_output_tokens', 'tools', 'tool_choice', 'text', 'stop']
   const more = [
     'reasoning',
@@ -62,6 +62,15 @@ test('200: null and empty objects are the same as absent', async () => {
   const bare = { model: 'upstream/m', stream: false, messages: [{ role: 'user', content: 'Hi' }] }
   assert.deepEqual(await forwarded(Object.fromEntries([...nulls, ...more].map((name) => [name, null]))), bare)
   assert.deepEqual(await forwarded({ text: {}, reasoning: {}, include: [], metadata: {}, tools: [], stop: [] }), bare)
+  assert.deepEqual(
+    await forwarded({ text: [], reasoning: [], metadata: [], stream_options: [], tool_choice: [] }),
+    bare,
+  )
+  assert.deepEqual(
+    await forwarded({ text: { format: [], verbosity: '' }, reasoning: { effort: '', summary: '' } }),
+    bare,
+  )
+  assert.deepEqual(await forwarded({ truncation: '', tool_choice: '', previous_response_id: '', stop: [''] }), bare)
   assert.deepEqual(
     await forwarded({ text: { format: { type: 'text' }, verbosity: null }, reasoning: { effort: null } }),
     bare,

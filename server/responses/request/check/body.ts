@@ -25,9 +25,9 @@ const Envelope = Type.Object({
   ...CreateResponse.properties,
   input: Type.Optional(Type.Union([Type.String(), Type.Array(Type.Unknown(), { maxItems: LENGTHS_MAX.items })])),
   tools: Type.Optional(Type.Array(Type.Unknown(), { maxItems: 128 })),
-  tool_choice: Type.Optional(Type.Unknown()),
+  tool_choice: Type.Optional(Type.Union([Type.String({ minLength: 1 }), Type.Object({})])),
 })
-const checkEnvelope = shape(Envelope, { empty_arrays: true })
+const checkEnvelope = shape(Envelope, { empty_is_absent: true })
 
 /**
  * Checks everything in the body that does not depend on the model. `may_be_empty`: a socket may open a conversation without input. Throws

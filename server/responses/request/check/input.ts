@@ -9,13 +9,13 @@ import { skippedCalls } from '../normalize-input.ts'
 export type CheckedItem = InputItem | SkippedItem
 
 /**
- * Checks the shape of every item by its type: messages need no `type`, and an `id` alone is a reference. Items of a type that is not known are
- * skipped: agents bring those of other services along. Throws ApiError 400 with the path of what is wrong,
- * also when nothing is left, unless it `may_be_empty`. Source: contract 10.3.
+ * Checks the shape of every item by its type: messages need no `type`, and an `id` alone is a reference. Items of a type that is not known,
+ * and reasoning and compactions that are not ours, are skipped: agents bring those of other services along. Throws ApiError 400 with the path
+ * of what is wrong, also when nothing is left, unless it `may_be_empty`. Source: contract 10.3.
  */
 export function checkItems(items: readonly unknown[], { may_be_empty }: { may_be_empty: boolean }): CheckedItem[] {
   const checked = items.map((item, i) => checkItem(item, `input[${i}]`))
-  const skipped = checked.findIndex(({ type }) => type === 'skipped')
+  const skipped = checked.findIndex((item) => item.type === 'skipped' && !Object.hasOwn(SENT_ITEMS, item.of))
   if (may_be_empty || skipped < 0) return checked
   const calls = skippedCalls(checked as InputItem[])
   for (const item of checked) if (isCall(item)) calls.delete(item.call_id)
@@ -41,7 +41,7 @@ const checkOther = shapesOf(SENT_ITEMS)
 
 function checkItem(unchecked: unknown, path: string): CheckedItem {
   const item = checkObject(unchecked, path) as Record<string, unknown>
-  const type = item.type ?? implied(item)
+  const type = item.type || implied(item)
   if (type === undefined) throw missing(`${path}.type`)
   if (type === 'message') {
     rejectAudioAndVideo(item.content, `${path}.content`)
@@ -49,13 +49,29 @@ function checkItem(unchecked: unknown, path: string): CheckedItem {
   }
   if (typeof type === 'string' && Object.hasOwn(SENT_ITEMS, type)) {
     rejectAudioAndVideo(item.output, `${path}.output`)
-    return checkOther[type as ItemType](item, path)
+    return isSealed(type) ? checkSealed(item, type, path) : checkOther[type as ItemType](item, path)
   }
   if (typeof type === 'string') {
     const call = item.call_id ?? item.id
     return { type: 'skipped', of: type, ...(typeof call === 'string' && { call }) }
   }
   throw unsupportedValue(`${path}.type`, type, ['message', ...Object.keys(SENT_ITEMS)])
+}
+
+type Sealed = 'reasoning' | 'compaction'
+
+function isSealed(type: string): type is Sealed {
+  return type === 'reasoning' || type === 'compaction'
+}
+
+/** Only we can read what we sealed. In another form such an item is one of another service. */
+function checkSealed(item: Record<string, unknown>, type: Sealed, path: string): CheckedItem {
+  try {
+    return checkOther[type](item, path)
+  } catch (error) {
+    if (error instanceof ApiError) return { type: 'skipped', of: type }
+    throw error
+  }
 }
 
 /** The type of an item that has none, as far as its members determine it. */
@@ -84,7 +100,10 @@ function rejectAudioAndVideo(parts: unknown, path: string): void {
 }
 
 function shapesOf<N extends string>(schemas: Record<N, Type.TSchema>): Record<N, Shape<typeof InputItem>> {
-  const entries = Object.entries<Type.TSchema>(schemas).map(([name, schema]) => [name, shape(schema)])
+  const entries = Object.entries<Type.TSchema>(schemas).map(([name, schema]) => [
+    name,
+    shape(schema, { empty_is_absent: true }),
+  ])
   return Object.fromEntries(entries)
 }
 

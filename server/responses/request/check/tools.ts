@@ -7,17 +7,17 @@ import { shape } from '../../../platform/schema/validate.ts'
 import type { SentTool, SentToolChoice } from '../../schema/tools.ts'
 import { type CustomTool, type FunctionTool, SENT_CHOICES, SENT_TOOLS, TEXTS_MAX } from '../../schema/tools.ts'
 
-const PHP = { empty_arrays: true }
+const LENIENT = { empty_is_absent: true }
 const CHECKS = {
-  function: shape(SENT_TOOLS.function, PHP),
-  custom: shape(SENT_TOOLS.custom, PHP),
-  namespace: shape(SENT_TOOLS.namespace, PHP),
+  function: shape(SENT_TOOLS.function, LENIENT),
+  custom: shape(SENT_TOOLS.custom, LENIENT),
+  namespace: shape(SENT_TOOLS.namespace, LENIENT),
 }
 const checkOther = shape(Type.Object({ type: Type.String() }))
 const CHOICES = {
   mode: shape(SENT_CHOICES.mode),
-  allowed: shape(SENT_CHOICES.allowed),
-  named: shape(SENT_CHOICES.named),
+  allowed: shape(SENT_CHOICES.allowed, LENIENT),
+  named: shape(SENT_CHOICES.named, LENIENT),
 }
 
 /**

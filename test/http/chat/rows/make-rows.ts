@@ -7,12 +7,12 @@ export const article = (kind: string) => `${/^[aeio]/.test(kind) ? 'an' : 'a'} $
 export const typed = (name: string, expected: string, got: string): string =>
   `Invalid type for '${name}': expected ${expected}, but got ${got} instead.`
 
-/** Every JSON value that is not of the wanted type. `null` is none of them: it means absent. */
+/** Every JSON value that is not of the wanted type. `null` is none of them: it means absent, as an empty array does in the place of an object. */
 export function wrongTypes(name: string, wanted: string, expected = article(wanted)): Refusal[] {
   const values: Array<[kind: string, value: unknown, shown: string]> = [
     ['string', 'x', 'a string'],
     ['boolean', true, 'a boolean'],
-    ['array', [], 'an array'],
+    ['array', [7], 'an array'],
     ['object', {}, 'an object'],
     ['integer', 1, 'an integer'],
     ['number', 0.5, 'a decimal number'],

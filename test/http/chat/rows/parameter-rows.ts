@@ -36,7 +36,7 @@ export const PARAMETER_ROWS: readonly Row[] = [
   },
   {
     name: 'stream_options',
-    takes: [{}, { include_usage: true }, { include_usage: null, include_obfuscation: false }, { later: 1 }],
+    takes: [{}, [], { include_usage: true }, { include_usage: null, include_obfuscation: false }, { later: 1 }],
     refuses: [
       ...wrongTypes('stream_options', 'object'),
       [
@@ -56,7 +56,7 @@ export const PARAMETER_ROWS: readonly Row[] = [
   },
   {
     name: 'stop',
-    takes: ['x', [], ['a'], ['a', 'b', 'c', 'd']],
+    takes: ['x', '', [], [''], ['a'], ['a', 'b', 'c', 'd']],
     refuses: [
       ...wrongTypes('stop', 'string|array', 'a string or an array'),
       [
@@ -70,7 +70,7 @@ export const PARAMETER_ROWS: readonly Row[] = [
   },
   {
     name: 'logit_bias',
-    takes: [{}, { 50256: -100, 7: 100, 0: 0.5 }],
+    takes: [{}, [], { 50256: -100, 7: 100, 0: 0.5 }],
     refuses: [
       ...wrongTypes('logit_bias', 'object'),
       [
@@ -92,12 +92,13 @@ export const PARAMETER_ROWS: readonly Row[] = [
     ],
   },
   ...SCHEMA_ROWS,
-  { name: 'reasoning_effort', takes: ['low', 'anything'], refuses: wrongTypes('reasoning_effort', 'string') },
+  { name: 'reasoning_effort', takes: ['low', 'anything', ''], refuses: wrongTypes('reasoning_effort', 'string') },
   { name: 'user', takes: ['', 'u-1', '猫'], refuses: wrongTypes('user', 'string') },
   {
     name: 'metadata',
     takes: [
       {},
+      [],
       { k: '' },
       { ['k'.repeat(64)]: 'v'.repeat(512) },
       { ['😀'.repeat(64)]: '😀'.repeat(512) },
