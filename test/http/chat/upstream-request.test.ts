@@ -92,13 +92,23 @@ for (const [way, ask] of Object.entries(WAYS)) {
     const messages = [user('Hi')]
     const { stream, stream_options, ...bare } = await askedFor({ messages })
     assert.deepEqual(bare, { model: 'upstream/m', messages })
-    for (const more of [{ ...neutral, temperature: 1, top_p: 1 }, { top_k: 0 }]) {
+    for (const more of [{ ...neutral, temperature: 1, top_p: 1 }, { top_k: 0 }, { stop: '' }, { stop: [''] }]) {
       const { stream, stream_options, ...rest } = await askedFor({ messages, more })
       assert.deepEqual(rest, bare)
     }
     const sampling = { temperature: 1, frequency_penalty: 0.5, repetition_penalty: 1.1, top_k: 1 }
     const { stream: _, stream_options: __, ...rest } = await askedFor({ messages, more: { ...neutral, ...sampling } })
     assert.deepEqual(rest, { ...bare, ...sampling })
+  })
+
+  test(`${way}: a message of the assistant that says nothing is not sent, and the user’s messages around it are one`, async () => {
+    const empty: Message = { role: 'assistant', content: '' }
+    const messages = [user('Hi'), empty, user('Are you there?'), { ...empty, content: 'Yes.' }, user('So?'), empty]
+    assert.deepEqual((await askedFor({ messages })).messages, [
+      user('Hi\n\nAre you there?'),
+      { role: 'assistant', content: 'Yes.' },
+      user('So?'),
+    ])
   })
 
   test(`${way}: without a limit the answer gets what the context leaves, at most the model’s limit`, async () => {

@@ -1,4 +1,5 @@
 import type { ChatMessage, ChatPart, ChatToolCall, TextPart } from '../contract.ts'
+import { argumentsOf, isBlank } from '../empty.ts'
 import { metadataOf } from './extra-content.ts'
 import type { FilePart, PromptMessage, ToolCallPart } from './model.ts'
 import { refused } from './refused.ts'
@@ -35,15 +36,16 @@ function encodeAssistant(
   { content, refusal, tool_calls = [] }: Extract<ChatMessage, { role: 'assistant' }>,
   toolNames: Map<string, string>,
 ): Extract<PromptMessage, { role: 'assistant' }>['content'] {
-  const text = content === null ? (refusal ?? '') : textOf(content)
+  const written = textOf(content ?? '')
+  const text = isBlank(written) ? (refusal ?? '') : written
   for (const { id, function: called } of tool_calls) toolNames.set(id, called.name)
-  return [...(text === '' ? [] : [{ type: 'text' as const, text }]), ...tool_calls.map(encodeCall)]
+  return [...(isBlank(text) ? [] : [{ type: 'text' as const, text }]), ...tool_calls.map(encodeCall)]
 }
 
 function encodeCall({ id, function: { name, arguments: text }, extra_content }: ChatToolCall): ToolCallPart {
   const providerOptions = metadataOf(extra_content)
   try {
-    const input = text.trim() === '' ? {} : JSON.parse(text)
+    const input = JSON.parse(argumentsOf(text))
     return { type: 'tool-call', toolCallId: id, toolName: name, input, ...(providerOptions && { providerOptions }) }
   } catch {
     throw refused('messages', 'the arguments of a tool call must be JSON for this model.')

@@ -1,4 +1,5 @@
 import type { ChatRequest, ChatResponseFormat, ChatTool, ChatToolChoice } from '../contract.ts'
+import { withoutEmptyMessages } from '../empty.ts'
 import { sentSampling } from '../sampling.ts'
 import { withOneSystemMessage } from '../system-messages.ts'
 import { encodeMessages } from './encode-messages.ts'
@@ -15,10 +16,10 @@ export function encodeRequest(
   const { reasoning_effort } = request
   if (reasoning_effort !== undefined && !EFFORTS.has(reasoning_effort))
     throw refused('reasoning_effort', `must be one of ${[...EFFORTS].join(', ')}.`)
-  const { messages } = request
+  const messages = options.system_messages === 'separate' ? request.messages : withOneSystemMessage(request.messages)
   const sampling = sentSampling(request)
   return withoutAbsent({
-    prompt: encodeMessages(options.system_messages === 'separate' ? messages : withOneSystemMessage(messages)),
+    prompt: encodeMessages(withoutEmptyMessages(messages, { reasoning: false })),
     maxOutputTokens: request.max_tokens,
     temperature: sampling.temperature,
     stopSequences: request.stop,

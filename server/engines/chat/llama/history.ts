@@ -1,4 +1,5 @@
 import type { ChatMessage, ChatPart, TextPart } from '../contract.ts'
+import { argumentsOf } from '../empty.ts'
 import { joinInstructions } from '../system-messages.ts'
 import type { HistoryItem, ModelPart } from './protocol.ts'
 import { refusal } from './refuse.ts'
@@ -41,7 +42,7 @@ function partsOf(message: Extract<ChatMessage, { role: 'assistant' }>, path: str
   const written = text === '' ? (message.refusal ?? '') : text
   const calls = (message.tool_calls ?? []).map(
     ({ id, function: { name, arguments: json } }, i): Call => ({
-      ...{ type: 'functionCall', id, name, params: argumentsOf(json, `${path}.tool_calls[${i}]`) },
+      ...{ type: 'functionCall', id, name, params: paramsOf(json, `${path}.tool_calls[${i}]`) },
       startsNewChunk: i === 0,
     }),
   )
@@ -80,10 +81,9 @@ function withoutIds(item: HistoryItem): HistoryItem {
   }
 }
 
-function argumentsOf(written: string, path: string): unknown {
-  if (written.trim() === '') return {}
+function paramsOf(written: string, path: string): unknown {
   try {
-    return JSON.parse(written)
+    return JSON.parse(argumentsOf(written))
   } catch {
     throw refusal(`${path}.function.arguments`, 'must be JSON')
   }

@@ -1,4 +1,5 @@
 import type { ChatMessage, ChatPart, ChatToolCall, TextPart } from '../contract.ts'
+import { argumentsOf } from '../empty.ts'
 
 /** `developer_role`: the server knows that role. `reasoning_content_input`: it takes earlier reasoning back. */
 export type MessageForm = { developer_role: boolean; reasoning_content_input: boolean }
@@ -27,7 +28,7 @@ function encodeAssistant(message: Extract<ChatMessage, { role: 'assistant' }>, f
   const reasoning = form.reasoning_content_input ? message.reasoning : undefined
   return {
     role: 'assistant',
-    content: content === null ? (calls === undefined ? (refusal ?? '') : null) : encodeContent(content),
+    content: calls === undefined ? encodeContent(content || (refusal ?? '')) : content && encodeContent(content),
     name: message.name,
     tool_calls: calls,
     refusal,
@@ -36,9 +37,9 @@ function encodeAssistant(message: Extract<ChatMessage, { role: 'assistant' }>, f
   }
 }
 
-/** Servers parse the arguments of earlier calls: without any, those are an empty object. */
+/** Servers parse the arguments of earlier calls. */
 function encodeCall({ id, function: { name, arguments: text }, extra_content }: ChatToolCall): object {
-  return { id, type: 'function', function: { name, arguments: text.trim() === '' ? '{}' : text }, extra_content }
+  return { id, type: 'function', function: { name, arguments: argumentsOf(text) }, extra_content }
 }
 
 function encodeContent(content: string | Array<TextPart | ChatPart>): unknown {

@@ -1,5 +1,6 @@
 import { writeJson } from '../../../platform/json/write.ts'
 import type { ChatRequest, ChatTool, ChatToolChoice } from '../contract.ts'
+import { withoutEmptyMessages } from '../empty.ts'
 import { sentSampling } from '../sampling.ts'
 import { withOneSystemMessage } from '../system-messages.ts'
 import { encodeMessage, type MessageForm } from './encode-messages.ts'
@@ -26,7 +27,9 @@ export function encodeRequest(
   const messages = form.system_messages === 'separate' ? request.messages : withOneSystemMessage(request.messages)
   const body: Record<string, unknown> = {
     model: upstream.model,
-    messages: messages.map((message) => encodeMessage(message, form)),
+    messages: withoutEmptyMessages(messages, { reasoning: form.reasoning_content_input }).map((message) =>
+      encodeMessage(message, form),
+    ),
     stream: upstream.stream,
     stream_options: upstream.stream ? { include_usage: true } : undefined,
     n: request.n > 1 ? request.n : undefined,

@@ -99,6 +99,34 @@ test('Gemini: the signature of a call is emitted with it and goes back with the 
     assert.match(JSON.stringify(received.at(-1)!.body), /"thoughtSignature":"c2lnbmVk"/)
   }))
 
+test('Gemini: a message of the assistant without anything that it takes is not sent', () =>
+  using(gemini(), async ({ engine, received }) => {
+    const user = (content: string) => ({ role: 'user' as const, content })
+    await allEvents(engine, {
+      ...asked,
+      messages: [
+        user('Hi'),
+        { role: 'assistant', content: '\n' },
+        user('Are you there?'),
+        { role: 'assistant', content: null, reasoning: 'Hm.' },
+        user('So?'),
+        { role: 'assistant', content: '', refusal: 'No.' },
+        {
+          role: 'user',
+          content: [
+            { type: 'text', text: '' },
+            { type: 'text', text: 'Why?' },
+          ],
+        },
+      ],
+    })
+    assert.deepEqual((received[0]!.body as { contents: object[] }).contents, [
+      { role: 'user', parts: [{ text: 'Hi\n\nAre you there?\n\nSo?' }] },
+      { role: 'model', parts: [{ text: 'No.' }] },
+      { role: 'user', parts: [{ text: 'Why?' }] },
+    ])
+  }))
+
 test('Gemini: images, PDF, sound, tool results and a schema reach the server in its own words', () =>
   using(gemini(), async ({ engine, received }) => {
     const schema = { type: 'object', properties: { tide: { type: 'string' } }, required: ['tide'] }

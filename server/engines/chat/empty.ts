@@ -1,0 +1,65 @@
+import type { ChatMessage, ChatPart } from './contract.ts'
+
+/**
+ * The conversation without what says nothing, which some servers reject: empty texts beside other parts, and messages of the assistant without
+ * text, refusal, calls and, where it is sent, `reasoning`. An empty completion of ours comes back as such a message. The user's messages before
+ * and after it become one, since many chat templates take no two in a row.
+ * Source: https://github.com/lobehub/lobehub/pull/8419, https://github.com/BerriAI/litellm/issues/42186
+ */
+export function withoutEmptyMessages(
+  messages: readonly ChatMessage[],
+  { reasoning }: { reasoning: boolean },
+): readonly ChatMessage[] {
+  const kept: ChatMessage[] = []
+  let isAfterEmpty = false
+  for (const message of messages) {
+    const full = withoutEmptyTexts(message)
+    if (saysNothing(full, reasoning)) {
+      isAfterEmpty = true
+      continue
+    }
+    const last = kept.at(-1)
+    if (isAfterEmpty && last?.role === 'user' && full.role === 'user' && last.name === full.name) {
+      kept[kept.length - 1] = { ...last, content: joined(last.content, full.content) }
+    } else kept.push(full)
+    isAfterEmpty = false
+  }
+  return kept.length > 0 ? kept : messages
+}
+
+function saysNothing(message: ChatMessage, reasoning: boolean): boolean {
+  if (message.role !== 'assistant' || message.refusal || message.tool_calls?.length) return false
+  if (reasoning && message.reasoning) return false
+  const { content } = message
+  return typeof content === 'string' ? isBlank(content) : (content ?? []).every(({ text }) => isBlank(text))
+}
+
+/**
+ * The arguments of a call as JSON text. No text, `null`, and `[]`, as PHP writes it, are an empty object, which is all that servers take.
+ * Source: https://github.com/nextcloud/integration_openai/pull/243
+ */
+export function argumentsOf(written: string): string {
+  return /^(?:null|\[\s*\])?$/.test(written.trim()) ? '{}' : written
+}
+
+/** White space alone is rejected by Anthropic, too. Source: https://github.com/anomalyco/opencode/issues/31259 */
+export function isBlank(text: string): boolean {
+  return !/\S/.test(text)
+}
+
+/** Content of empty texts alone is an empty text. */
+function withoutEmptyTexts<M extends ChatMessage>(message: M): M {
+  const { content } = message
+  if (typeof content === 'string' || content === null) return message
+  const parts: ChatPart[] = content
+  const full = parts.filter((part) => part.type !== 'text' || part.text !== '')
+  if (full.length === parts.length) return message
+  return { ...message, content: full.length > 0 ? full : '' }
+}
+
+function joined(before: string | ChatPart[], after: string | ChatPart[]): string | ChatPart[] {
+  if (typeof before === 'string' && typeof after === 'string') return `${before}\n\n${after}`
+  return [before, after].flatMap((content): ChatPart[] =>
+    typeof content === 'string' ? [{ type: 'text', text: content }] : content,
+  )
+}
