@@ -10,8 +10,11 @@ export const UNANSWERED_MAX = 32
 const WAITING_MAX = 512
 /** A body that is refused unread is read away when it is this small, and the connection goes on. */
 const SMALL_BODY_BYTES = 4 * 1024 * 1024
-/** What is still read, and thrown away, of a larger one, so that its sender finds the answer instead of a broken connection. */
-const LINGER_SECONDS = 10
+/**
+ * What is still read, and thrown away, of a larger one, so that its sender finds the answer instead of a broken connection: many clients look
+ * for it only once they have sent everything. `silence`: until nothing has come for so long.
+ */
+const LINGER_SECONDS = { silence: 10, total: 60 }
 const LINGER_BYTES_MAX = 128 * 1024 * 1024
 
 const ENDING = Symbol('ending')
@@ -46,17 +49,20 @@ export function endAfterAnswer(request: IncomingMessage, { discard }: { discard:
   socket[ENDING] = true
   if (!discard) return
   let remaining = LINGER_BYTES_MAX
+  let silence: NodeJS.Timeout | undefined
+  const since = performance.now()
   discardBody(request, ({ length }) => {
     remaining -= length
-    if (remaining < 0) socket.destroy()
+    if (remaining < 0 || performance.now() - since > LINGER_SECONDS.total * 1000) socket.destroy()
+    silence?.refresh()
   })
   const destroySoon = socket.destroySoon.bind(socket)
   // What Node calls when the last answer has been sent.
   socket.destroySoon = () => {
     // No end of ours yet: programs on Node take it for a broken connection while they are still sending.
     if (request.complete || socket.isPaused()) return destroySoon()
-    const timer = setTimeout(() => socket.destroy(), LINGER_SECONDS * 1000)
-    socket.once('close', () => clearTimeout(timer))
+    silence = setTimeout(() => socket.destroy(), LINGER_SECONDS.silence * 1000)
+    socket.once('close', () => clearTimeout(silence))
     request.once('end', destroySoon)
   }
 }

@@ -173,7 +173,7 @@ test('no answer ends before its usage is committed: not a plain one, not a strea
   }
 })
 
-test('500 concurrent requests make 500 entries whose sum is the balance, in few commits', async () => {
+test('200 concurrent requests make 200 entries whose sum is the balance, in few commits', async () => {
   const person = await customer(service)
   await ask(service.app, person)
   const before = service.upstream.requests.length
@@ -181,21 +181,21 @@ test('500 concurrent requests make 500 entries whose sum is the balance, in few 
   const lock = await service.app.database.pool.connect()
   await lock.query('begin')
   await lock.query('select 1 from accounts where org_id = $1 for update', [person.org_id])
-  const answering = times(499, (i) => ask(service.app, person, { stream: i % 2 === 0 }))
-  while (service.upstream.requests.length < before + 499) await pause(5)
+  const answering = times(199, (i) => ask(service.app, person, { stream: i % 2 === 0 }))
+  while (service.upstream.requests.length < before + 199) await pause(5)
   await lock.query('commit')
   lock.release()
   const answers = await answering
   assert.deepEqual([...new Set(answers.map(({ status }) => status))], [200])
   const entries = await chargesOf(service.app, person)
-  assert.equal(entries.length, 500)
-  assert.equal(new Set(entries.map(({ request_id }) => request_id)).size, 500)
-  assert.equal(await balanceOf(service.app, person), 10_000_000_000n - 500n * SAID)
+  assert.equal(entries.length, 200)
+  assert.equal(new Set(entries.map(({ request_id }) => request_id)).size, 200)
+  assert.equal(await balanceOf(service.app, person), 10_000_000_000n - 200n * SAID)
   const { rows } = await sql<{ commits: bigint }>`
     select count(distinct xmin::text) as commits from ledger_entries where org_id = ${person.org_id} and kind = 'charge'`.execute(
     service.app.database.db,
   )
-  assert.ok(rows[0]!.commits < 400n, `${rows[0]!.commits} commits`)
+  assert.ok(rows[0]!.commits < 160n, `${rows[0]!.commits} commits`)
 })
 
 test('with two processes on one database every answer is charged once, and both see the same balance', async () => {
