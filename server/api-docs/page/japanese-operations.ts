@@ -105,4 +105,10 @@ export const JAPANESE_OPERATIONS: Readonly<Record<string, string>> = {
   'Without a credential: the address, the terms, and the ways of signing in.':
     '認証なしで、アドレス、規約、サインインの方法を返します。',
   'Server-sent events for as long as the connection is open.': '接続が開いている間、サーバー送信イベントが送られます。',
+  'For a first sign-in of somebody whom several organizations invite.':
+    '複数の組織から招待されている人が初めてサインインするときに使います。',
+  'Signs the person in.': 'その人をサインインさせます。',
+  'The address that they are for.': '招待の宛先のメールアドレス。',
+  'Email address of the person.': 'その人のメールアドレス。',
+  'The newest first.': '新しい順。',
 }
