@@ -8,7 +8,7 @@ const MEBIBYTE = 1024 * 1024
  * three or four while a body is read.
  */
 export type ByteLimits = { total: number; owner: number; wait_seconds: number }
-const LIMITS: ByteLimits = { total: 512 * MEBIBYTE, owner: 32 * MEBIBYTE, wait_seconds: 10 }
+const LIMITS: ByteLimits = { total: 512 * MEBIBYTE, owner: 40 * MEBIBYTE, wait_seconds: 10 }
 
 /** Less is not counted, so that ordinary requests cost nothing here. */
 const FREE_BYTES = 64 * 1024
@@ -16,8 +16,8 @@ const FREE_BYTES = 64 * 1024
 /** The bytes of one request: of its body or message, and of the conversation that was read for it. */
 export type Lease = {
   /**
-   * Counts bytes that are being read, or about to be. Undefined when there is room for them; else a promise to await before more is read. It rejects with
-   * ApiError `too_many_requests` when the owner's share stays full, with `server_is_overloaded` when the process is full.
+   * Counts bytes that are being read, or about to be. Undefined when there is room for them; else a promise to await before more is read. It
+   * rejects with ApiError `too_many_requests` when the owner's share stays full, with `server_is_overloaded` when the process is full.
    */
   add(bytes: number): Promise<void> | undefined
   /** Gives everything back, once the request is over. */

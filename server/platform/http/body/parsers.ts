@@ -119,7 +119,8 @@ function collectJson(reading: Reading, done: Done): void {
     payload.off('data', onData).off('end', end).off('error', end)
     if (error) done(error)
     else if (size === 0) done(null, undefined)
-    else parse(chunks, size, reading, done)
+    // Nothing here keeps what came while it is parsed.
+    else parse(chunks.splice(0), size, reading, done)
   }
   payload.on('data', onData).on('end', end).on('error', end)
 }
