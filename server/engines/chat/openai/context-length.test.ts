@@ -182,6 +182,62 @@ const MESSAGES: Array<[server: string, message: string, limit: number | null, as
   ['Cohere', 'too many tokens: size limit exceeded by 11326 tokens. Try using shorter or fewer inputs.', null, null],
   // https://portkey.ai/error-library/context-length-exceeded-error-13710000
   ['Mistral', 'Prompt contains 66385 tokens, too large for model with 32768 maximum context length', 32768, 66385],
+  // https://github.com/anomalyco/opencode/issues/11141
+  ['LM Studio', 'Cannot truncate prompt with n_keep (15028) >= n_ctx (7424)', 7424, 15028],
+  // https://github.com/Gitlawb/openclaude/issues/353
+  [
+    'LM Studio',
+    'The number of tokens to keep from the initial prompt is greater than the context length (n_keep: 13055>= n_ctx: 4096). Try to load the model with a larger context length, or provide a shorter input.',
+    4096,
+    13055,
+  ],
+  // https://github.com/lmstudio-ai/lmstudio-bug-tracker/issues/1251
+  [
+    'LM Studio',
+    'Reached context length of 4096 tokens with model (arch: qwen3vlmoe) that does not currently support mid-generation context overflow. Try reloading with a larger context length or shortening the prompt/chat.',
+    null,
+    null,
+  ],
+  // https://github.com/ggml-org/llama.cpp/issues/19774
+  ['llama.cpp', 'Context size has been exceeded.', null, null],
+  // https://github.com/mmcdermott/MEDS_EIC_AR/pull/172, of SGLang 0.5.9
+  [
+    'SGLang',
+    'Input length (9000 tokens) exceeds the maximum allowed length (8187 tokens). Use a shorter input or enable --allow-auto-truncate.',
+    8187,
+    9000,
+  ],
+  // https://github.com/google-gemini/gemini-cli/issues/19727
+  [
+    'Vertex',
+    'Unable to submit request because the input token count is 1251952 but model only supports up to 1048576. Reduce the input token count and try again.',
+    1048576,
+    1251952,
+  ],
+  // https://github.com/arkavo-org/arkavo-edge/issues/371
+  ['Gemini', 'The input token count exceeds the maximum number of tokens allowed (1048576).', null, null],
+  // 1261 in Chinese, 2026-10; also sent under 1214
+  ['Zhipu', '您的输入 Prompt 超长，请压缩后重试', null, null],
+  // https://github.com/langgenius/dify/issues/19394
+  ['SiliconFlow', 'length of prompt_tokens (57535) must be less than max_seq_len (32768).', 32768, 57535],
+  // doubao-seed-2.0 on Ark, 2026-08
+  ['Ark', 'Total tokens of image and text exceed max message tokens. Request id: 021', null, null],
+  // The TensorRT backend of trtllm-serve
+  [
+    'TensorRT-LLM',
+    'The sum of prompt length (4000) and query length (0) max_tokens (2048) should not exceed max_seq_len (4096)',
+    4096,
+    6048,
+    4000,
+  ],
+  // https://github.com/triton-inference-server/tensorrtllm_backend/issues/141 and 565
+  ['TensorRT-LLM', 'Prompt length (5056) exceeds maximum sequence length (2048)', 2048, 5056],
+  ['TensorRT-LLM', 'Prompt length (200) exceeds maximum input length (128)', 128, 200],
+  // https://cloud.baidu.com/doc/qianfan-api/s/rmwbl43x7
+  ['Baidu', 'Prompt tokens too long', null, null],
+  // Reported without a source
+  ['TensorRT-LLM', 'Prompt length (9000) + max_tokens (1000) exceeds max_seq_len (8192)', 8192, 10000, 9000],
+  ['MLX', "Prompt has 9000 tokens, which exceeds the model's maximum of 8192.", 8192, 9000],
 ]
 
 for (const [server, message, limit, asked, input] of MESSAGES) {
@@ -193,7 +249,7 @@ for (const [server, message, limit, asked, input] of MESSAGES) {
 
 test('reads the code alone, and the numbers llama.cpp gives beside its message', () => {
   // 1261: Zhipu, https://docs.z.ai/api-reference/api-code
-  for (const code of ['context_length_exceeded', 'context_exceeded', '1261'])
+  for (const code of ['context_length_exceeded', 'context_exceeded', '1261', 'OutofContextError'])
     assert.deepEqual(readContextLength({ code, message: '' }), { tokens: undefined })
   const counts = { n_prompt_tokens: 14429, n_ctx: 8192 }
   const found = readContextLength({ code: 'exceed_context_size_error', message: '', ...counts })
@@ -217,6 +273,16 @@ test('does not mistake other errors for a context length error', () => {
     'Rate limit reached: too many tokens per minute',
     'too many tokens: max tokens must be less than or equal to 4096, the maximum output for this model - received 8192.',
     'Invalid value for max_completion_tokens',
+    "Invalid image: the image's input size is too large",
+    "Invalid 'user': string too long. Expected a string with maximum length 64, but got a string with length 80 instead.",
+    "Invalid 'messages[0].name': string too long. Expected a string with maximum length 64.",
+    'Request too large for model `x` on input tokens per minute (ITPM): Limit 6000, Requested 9000',
+    'Function calling is not enabled in this context; the limit of tools is exceeded',
+    'The prompt has an image whose size exceeds the maximum of 20 MB',
+    'The prompt length must be greater than 0',
+    'Stop sequence length exceeds the maximum of 16',
+    'The request exceeds the input limit of 20 images',
+    'Received message larger than the maximum message size',
   ]
   for (const message of others) assert.equal(readContextLength({ code: '400', message }), null, message)
 })
