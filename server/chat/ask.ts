@@ -3,7 +3,7 @@ import type { ChatEngine, ChatEvent, ChatRequest } from '../engines/chat/contrac
 import { type ContextOverflow, EngineError } from '../engines/engine-error.ts'
 import type { Principal } from '../identity/caller/principal.ts'
 import type { InputSize } from './count.ts'
-import type { FieldNames } from './request.ts'
+import type { FieldNames, ModelParameters } from './request.ts'
 
 /** One request to a chat engine, and who makes it. */
 export type TurnRequest = {
@@ -16,8 +16,8 @@ export type TurnRequest = {
   names: FieldNames
   /** Of the input of `request`. */
   size: InputSize
-  /** Whether the limit of the answer is the client's. One of ours is lowered when the engine finds that it does not fit the context. */
-  has_own_limit: boolean
+  /** What the client set. The rest of `request` is ours, such as a limit of the answer, which is lowered when it does not fit the context. */
+  parameters: ModelParameters
   /**
    * Shortens the request when the engine rejects it as too long and states its limit; it is asked once more then. Throws ApiError when
    * nothing more may be dropped.
@@ -49,7 +49,8 @@ async function shorten(turn: TurnRequest, tokens: ContextOverflow): Promise<bool
   }
   const { limit, input = limit } = tokens
   const rest = limit - input
-  if (turn.has_own_limit || max_tokens === undefined || rest < 1 || rest >= max_tokens) return false
+  if (turn.parameters.max_tokens !== undefined || max_tokens === undefined || rest < 1 || rest >= max_tokens)
+    return false
   turn.request = { ...turn.request, max_tokens: rest }
   return true
 }

@@ -2,14 +2,12 @@ import type { ChatModelConfig } from '../config/config.ts'
 import { type ContextOverflow, EngineError, withReason } from '../engines/engine-error.ts'
 import { ApiError } from '../platform/errors.ts'
 import type { Log } from '../platform/log.ts'
+import type { TurnRequest } from './ask.ts'
 
 /** What a client is answered when the engine of its model failed; an error that is no engine's is returned as it is. Logs the engine's. */
-export function engineFailure(
-  log: Pick<Log, 'warn'>,
-  { model, request_id }: { model: Pick<ChatModelConfig, 'id' | 'context_length'>; request_id: string },
-  error: unknown,
-): unknown {
+export function engineFailure(log: Pick<Log, 'warn' | 'error'>, turn: FailedTurn, error: unknown): unknown {
   if (!(error instanceof EngineError)) return error
+  const { model, request_id } = turn
   const { kind, tokens, retry_after_seconds, engine_code } = error
   log.warn('chat_engine_failed', {
     ...{ request_id, code: kind, engine: model.id, detail: withReason(error) },
@@ -17,9 +15,7 @@ export function engineFailure(
   })
   switch (kind) {
     case 'rejected':
-      return new ApiError('invalid_request_error', error.public_message ?? refusalMessage(error), {
-        param: error.param ?? null,
-      })
+      return refusal(log, turn, error)
     case 'moderation':
       return new ApiError(
         'content_filter',
@@ -39,12 +35,44 @@ export function engineFailure(
     case 'failed':
     case 'transient':
     case 'permanent':
-      return new ApiError('upstream_error', 'The model failed to answer. Try again.')
+      return failed()
   }
 }
 
-function refusalMessage({ param }: EngineError): string {
-  if (param === undefined || param === 'messages')
+type FailedTurn = Pick<TurnRequest, 'request_id' | 'request' | 'parameters'> & {
+  model: Pick<ChatModelConfig, 'id' | 'context_length'>
+}
+
+function failed(): ApiError {
+  return new ApiError('upstream_error', 'The model failed to answer. Try again.')
+}
+
+/** An error of what the client sent names it. What the configuration added to the request is for the operator to correct. */
+function refusal(log: Pick<Log, 'error'>, turn: FailedTurn, error: EngineError): ApiError {
+  const { param, public_message } = error
+  const setter = param === undefined ? null : setterOf(turn, param)
+  if (setter === 'operator') {
+    const { request_id, model } = turn
+    const detail = `The configuration sets ${param}. ${withReason(error)}`
+    log.error('chat_engine_needs_operator', { request_id, engine: model.id, detail })
+    return failed()
+  }
+  const named = setter === 'client' ? param! : null
+  return new ApiError('invalid_request_error', public_message ?? refusalMessage(named), { param: named })
+}
+
+/** Who set a field of the engine's request; null for nobody. */
+function setterOf({ parameters, request }: FailedTurn, param: string): 'client' | 'operator' | null {
+  const root = /^\w*/.exec(param)![0]
+  const field = root === 'max_completion_tokens' ? 'max_tokens' : root
+  const { messages, user, extra } = request
+  const sent: Record<string, unknown> = { ...extra, messages, user, ...parameters }
+  if (sent[field] !== undefined) return 'client'
+  return (request as Record<string, unknown>)[field] === undefined ? null : 'operator'
+}
+
+function refusalMessage(param: string | null): string {
+  if (param === null || param === 'messages')
     return 'The model did not accept this request. Check the messages and parameters against what the model takes.'
   return `The model did not accept '${param}'. Change its value, or leave it out.`
 }

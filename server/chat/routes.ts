@@ -92,8 +92,7 @@ async function openTurn(
   const size = inputSize(engine, request, left)
   const limited = limitAnswer(request, model, size)
   if (limited) await limited
-  const wanted = { principal, request_id, model, engine, request, names, size }
-  return startTurn(ctx, meter, { ...wanted, has_own_limit: parameters.max_tokens !== undefined }, left)
+  return startTurn(ctx, meter, { principal, request_id, model, engine, request, parameters, names, size }, left)
 }
 
 /** After the headers are sent an error can only be an event; the stream ends with the end mark in any case. */

@@ -42,12 +42,18 @@ const OUTBOUND: Record<OutboundReason, EngineErrorKind> = {
   refused: 'transient',
 }
 
+const SILENT = { warn() {}, error() {} }
+const TURN = {
+  ...{ model: { id: 'm', context_length: null }, request_id: 'req_1' },
+  parameters: { n: 1, stream: false },
+  request: { model: 'm', messages: [], n: 1, stream: false, max_tokens: 16_384, reasoning_effort: 'high' },
+}
+
 test('every kind of engine error has its answer in chat, and its message stays in the log', () => {
   for (const kind of ENGINE_ERROR_KINDS) {
     const logged: unknown[] = []
-    const log = { warn: (_event: string, fields?: object) => void logged.push(fields) }
-    const turn = { model: { id: 'm', context_length: null }, request_id: 'req_1' }
-    const answer = engineFailure(log, turn, new EngineError(kind, 'secret detail', { retry_after_seconds: 3 }))
+    const log = { ...SILENT, warn: (_event: string, fields?: object) => void logged.push(fields) }
+    const answer = engineFailure(log, TURN, new EngineError(kind, 'secret detail', { retry_after_seconds: 3 }))
     assert.ok(answer instanceof ApiError, kind)
     assert.equal(`${answer.status} ${answer.code}`, CHAT[kind])
     assert.ok(!answer.message.includes('secret'), kind)
@@ -58,8 +64,8 @@ test('every kind of engine error has its answer in chat, and its message stays i
 
 test('a refusal names the parameter at fault, and the log has what the server said', () => {
   const logged: unknown[] = []
-  const log = { warn: (_event: string, fields?: object) => void logged.push(fields) }
-  const turn = { model: { id: 'm', context_length: null }, request_id: 'req_1' }
+  const log = { ...SILENT, warn: (_event: string, fields?: object) => void logged.push(fields) }
+  const turn = { ...TURN, parameters: { ...TURN.parameters, top_k: 5 } }
   const details = { param: 'top_k', reason: 'Extra inputs are not permitted', engine_code: 'bad_request' }
   const answer = engineFailure(log, turn, new EngineError('rejected', 'Status 422.', details))
   assert.ok(answer instanceof ApiError)
@@ -73,6 +79,24 @@ test('a refusal names the parameter at fault, and the log has what the server sa
   ])
 })
 
+test('a field that the configuration set is for the operator, and one that nobody set is not named', () => {
+  const alarms: unknown[] = []
+  const log = { ...SILENT, error: (_event: string, fields?: object) => void alarms.push(fields) }
+  for (const param of ['max_tokens', 'max_completion_tokens', 'reasoning_effort']) {
+    const answer = engineFailure(log, TURN, new EngineError('rejected', 'Status 400.', { param, reason: 'Too large' }))
+    assert.ok(answer instanceof ApiError)
+    assert.deepEqual([answer.code, answer.param], ['upstream_error', null], param)
+    const detail = `The configuration sets ${param}. Status 400. It says: Too large`
+    assert.deepEqual(alarms.splice(0), [{ request_id: 'req_1', engine: 'm', detail }])
+  }
+  const parameters = { ...TURN.parameters, max_tokens: 5 }
+  const own = engineFailure(log, { ...TURN, parameters }, new EngineError('rejected', 'x', { param: 'max_tokens' }))
+  assert.ok(own instanceof ApiError && own.param === 'max_tokens')
+  const unset = engineFailure(log, TURN, new EngineError('rejected', 'x', { param: 'top_k' }))
+  assert.ok(unset instanceof ApiError && unset.code === 'invalid_request_error' && unset.param === null)
+  assert.deepEqual(alarms, [])
+})
+
 test('every kind of engine error ends a render under its code, or lets it be tried again', () => {
   for (const kind of ENGINE_ERROR_KINDS) assert.equal(renderFailure(new EngineError(kind, 'x')), RENDER[kind], kind)
   const subject = 'reference_media'
@@ -81,8 +105,8 @@ test('every kind of engine error ends a render under its code, or lets it be tri
 
 test('an error that is not of an engine stays what it is, so that it is a 500', () => {
   const bug = new TypeError('x')
-  const log = { warn: () => assert.fail('logged as an engine error') }
-  assert.equal(engineFailure(log, { model: { id: 'm', context_length: null }, request_id: 'r' }, bug), bug)
+  const log = { ...SILENT, warn: () => assert.fail('logged as an engine error') }
+  assert.equal(engineFailure(log, TURN, bug), bug)
   assert.equal(callError(bug), bug)
 })
 

@@ -51,7 +51,6 @@ export async function assembleRequest(
   if (request.messages.length === 0) {
     throw new ApiError('invalid_value', "Invalid 'input': nothing in it can be sent to the model.", { param: 'input' })
   }
-  const has_own_limit = request.max_tokens !== undefined
   await limitAnswer(request, model, size)
   await giveWay(context.length, left)
   const learnsLength = body.truncation === 'auto' && asked.model.context_length === null
@@ -60,7 +59,7 @@ export async function assembleRequest(
   const dropped_items = [...new Set([...asked.skipped, ...unread])]
   return {
     dropped_items,
-    turn: { request, size, has_own_limit, names: RESPONSE_NAMES, ...(shorten && { shorten }) },
+    turn: { request, size, parameters: settings.parameters, names: RESPONSE_NAMES, ...(shorten && { shorten }) },
   }
 }
 
@@ -69,7 +68,7 @@ export async function assembleRequest(
  * may be truncated and its maximum length is known only from the error of the model's server.
  */
 export type AssembledRequest = {
-  turn: Pick<TurnRequest, 'request' | 'size' | 'has_own_limit' | 'names' | 'shorten'>
+  turn: Pick<TurnRequest, 'request' | 'size' | 'parameters' | 'names' | 'shorten'>
   dropped_items: readonly string[]
 }
 
