@@ -34,7 +34,11 @@ export function guardedFetch(origin: string, dispatcher: Dispatcher, limits: Fet
         { timeout_ms: limits.total_ms, max_bytes: REPLY_BYTES_MAX, signal },
       )
       idle.heard()
-      return new Response(watched(reply.body, idle), { status: reply.status, headers: replyHeaders(reply.headers) })
+      const bytes = watched(reply.body, idle)
+      return new Response(reply.status < 400 ? bytes : untilSilence(bytes), {
+        status: reply.status,
+        headers: replyHeaders(reply.headers),
+      })
     } catch (error) {
       idle.end()
       throw idle.fault(error)
@@ -77,6 +81,27 @@ function watched(body: ReadableStream<Uint8Array>, idle: Idle): ReadableStream<U
         idle.end()
         return reader.cancel(reason)
       },
+    },
+    { highWaterMark: 0 },
+  )
+}
+
+/** How long the server of a refusal may be silent: what it has said by then is all that it says, also if it keeps the connection open. */
+const REFUSAL_SILENCE_MS = 1500
+
+function untilSilence(body: ReadableStream<Uint8Array>): ReadableStream<Uint8Array> {
+  const reader = body.getReader()
+  return new ReadableStream<Uint8Array>(
+    {
+      async pull(controller) {
+        const silence = Promise.withResolvers<'silent'>()
+        const timer = setTimeout(() => silence.resolve('silent'), REFUSAL_SILENCE_MS)
+        const next = await Promise.race([reader.read(), silence.promise]).finally(() => clearTimeout(timer))
+        if (next !== 'silent' && !next.done) return controller.enqueue(next.value)
+        controller.close()
+        if (next === 'silent') await reader.cancel()
+      },
+      cancel: (reason) => reader.cancel(reason),
     },
     { highWaterMark: 0 },
   )

@@ -60,6 +60,8 @@ export type Call = {
   decoder: ReplyDecoder | null
   stream: Stream | null
   timer: NodeJS.Timeout
+  /** Set while a refusal is silent. */
+  silence: NodeJS.Timeout | undefined
   onAbort(): void
   resolve(outcome: CallOutcome): void
   reject(reason: unknown): void
@@ -129,6 +131,7 @@ export function cancel(state: Call): void {
 function close(state: Call): void {
   state.mode = 'done'
   clearTimeout(state.timer)
+  clearTimeout(state.silence)
   clearTimeout(state.stream?.silence)
   state.stream?.timer.close()
   state.decoder?.close()

@@ -16,7 +16,7 @@ import {
   settle,
 } from './call-ends.ts'
 import { connectionError, givenUp } from './connection-error.ts'
-import { endTimer } from './end-timer.ts'
+import { endTimer, WAIT_MS } from './end-timer.ts'
 import { bodyKind } from './read/body.ts'
 import { incomplete, timedOut, unreadable } from './read/completion.ts'
 import type { ReplyHeaders } from './read/error.ts'
@@ -30,7 +30,7 @@ export function call(options: CallOptions): Promise<CallOutcome> {
     const state: Call = {
       ...{ options, resolve, reject, onAbort: () => cancel(state) },
       ...{ mode: 'waiting', status: 0, headers: {}, sent: false, settled: false, surplus: 0, bytes: byteBuffer() },
-      ...{ controller: null, decoder: null, stream: null },
+      ...{ controller: null, decoder: null, stream: null, silence: undefined },
       timer: setTimeout(() => fail(state, timedOut()), limits.total_ms),
     }
     options.signal.addEventListener('abort', state.onAbort)
@@ -51,7 +51,9 @@ export function call(options: CallOptions): Promise<CallOutcome> {
 
 /** How long an event may lack its blank line, or its line break, before it is read without. */
 const FLUSH_MS = 200
-const REFUSAL_BYTES_MAX = 64 * 1024
+/** Servers repeat the request in an error, before or after what they say of it. */
+const REFUSAL_BYTES_MAX = 8 * 1024 * 1024
+const BLANK_BYTES_MAX = 64 * 1024
 /** How much of a reply is still taken after its end, so that its connection can be used again. */
 const SURPLUS_BYTES_MAX = 4096
 
@@ -97,6 +99,7 @@ function readHead(state: Call, status: number, headers: ReplyHeaders): void {
   state.mode = status < 300 ? 'head' : 'refusal'
   const codings = codingsOf(headers['content-encoding'])
   if (codings.length > 0) openDecoder(state, codings)
+  if (state.mode === 'refusal') watchRefusal(state)
 }
 
 function openDecoder(state: Call, codings: ReturnType<typeof codingsOf>): ReplyDecoder {
@@ -118,10 +121,17 @@ function readBytes(state: Call, chunk: Buffer): void {
   } else if (state.mode === 'refusal') {
     state.bytes.append(chunk)
     if (state.bytes.size() > REFUSAL_BYTES_MAX) readEnd(state)
+    else watchRefusal(state)
   } else {
     state.surplus += chunk.length
     if (state.surplus > SURPLUS_BYTES_MAX) state.controller?.abort(givenUp())
   }
+}
+
+/** What a silent server has said of its refusal is all that it says. */
+function watchRefusal(state: Call): void {
+  clearTimeout(state.silence)
+  state.silence = setTimeout(() => settle(state, refusalOf(state)), WAIT_MS.nothing)
 }
 
 /** The first bytes decide what the body is: servers and the proxies before them name types that it does not have. */
@@ -130,7 +140,7 @@ function readFirst(state: Call, chunk: Buffer): void {
   state.bytes.append(chunk)
   const bytes = state.bytes.view()
   const kind = bodyKind(bytes, { known_blank })
-  if (kind === 'page' || (kind === null && bytes.length > REFUSAL_BYTES_MAX)) throw unreadable()
+  if (kind === 'page' || (kind === null && bytes.length > BLANK_BYTES_MAX)) throw unreadable()
   if (kind === 'gzip' && state.decoder === null) {
     state.bytes.clear()
     openDecoder(state, ['gzip']).write(bytes)

@@ -9,7 +9,7 @@ export type EndTimer = {
 }
 
 /** How long a server may be silent after the last reason, with and without usage. Long enough for text that comes late. */
-const WAIT_MS = { nothing: 1500, usage: 5000 }
+export const WAIT_MS = { nothing: 1500, usage: 5000 }
 
 /** `onSilence` is called when only the end mark, or the usage, has been missing for a while, and nothing that has come is still unread. */
 export function endTimer(
