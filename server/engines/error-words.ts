@@ -71,7 +71,7 @@ const TRANSIENT_CODES = new Set(
 )
 
 const PERMANENT_CODE =
-  /^(invalidapikey|invalidtoken|auth|unauth|permissiondenied|accessdenied|forbidden|insufficient|accountoverdue|arrear|billing|paymentrequired|(credit|balance)s?(insufficient|notenough)|modelnot|nosuchmodel|unknownmodel)/
+  /^(invalidapikey|invalidtoken|auth|unauth|permissiondenied|accessdenied|forbidden|insufficient|accountoverdue|arrear|billing|paymentrequired|(credit|balance)s?(insufficient|notenough)|(model|deployment)(not|decommission|deprecat|retired)|nosuchmodel|unknownmodel|invalidmodel(name|id)?$|invalidendpoint)/
 
 const MEDIA_CODES = new Set(
   [
@@ -94,7 +94,7 @@ const BUSY =
   /\brate[ -]?limit|too many requests|over ?loaded|at capacity|\bbusy\b|throttl|queue is full|concurren\w+ (limit|quota|request)|request limit|繁忙|限流/i
 
 const PERMANENT =
-  /\b(invalid|incorrect|missing|wrong) (api[ _-]?key|credential|token)|\bapi[ _-]?key (is )?(not valid|invalid)|insufficient (balance|quota|credit|fund)|out of credit|not enough credit|余额不足|额度不足/i
+  /\b(invalid|incorrect|missing|wrong) (api[ _-]?key|credential|token)|\bapi[ _-]?key (is )?(not valid|invalid)|insufficient (balance|quota|credit|fund)|out of credit|not enough credit|\b(credit|account) balance is too low|user location is not supported|余额不足|额度不足|欠费/i
 
 const BROKEN =
   '(invalid|unsupported|corrupt\\w*|too (large|small|big|long|short)|could not be (loaded|read|decoded|downloaded)|cannot be (loaded|read|decoded|downloaded)|failed to (load|read|decode|download|fetch))'

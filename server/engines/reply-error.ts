@@ -1,8 +1,8 @@
-import { asRecord } from '../platform/json/record.ts'
+import { asRecord, isRecord } from '../platform/json/record.ts'
 import { OutboundError } from '../platform/outbound/error.ts'
 import type { OutboundReply } from '../platform/outbound/exchange.ts'
 import { EngineError, type EngineErrorKind } from './engine-error.ts'
-import { meaningOfCode } from './error-words.ts'
+import { meaningOfCode, plainWord } from './error-words.ts'
 
 /** The error behind a call without a reply: a network error is transient, a refusal by our own address rules permanent. Others pass through. */
 export function callError(error: unknown): unknown {
@@ -69,39 +69,94 @@ export type ErrorDetail = {
   message: string
   /** The path of what was refused, such as `messages[0].content`. */
   param: string
-  error: Record<string, unknown>
+  /** The HTTP status that the reply itself names, as those of gateways do. */
+  status: number | null
+  /** The members of every object that was read. */
+  layers: ReadonlyArray<ReadonlyMap<string, unknown>>
 }
 
 /**
- * What a reply says of an error: `{error: {code, type, message, param}}`, `{error: "text"}`, the same members without `error` (vLLM, SGLang,
- * Cohere), FastAPI's and Mistral's `{detail: [{loc, msg}]}`, OpenRouter's `metadata.raw` of the provider behind it, and Gemini's list of
- * errors. Codes may be numbers.
+ * What a reply says of an error, wherever servers write it: `{error: {code, type, message, param}}`, `{error: "text"}`, the same members
+ * without `error` (vLLM, SGLang, Cohere), the lists of FastAPI, Mistral, Gemini, Nest and Cloudflare, MiniMax's `base_resp`, the reply of the
+ * provider behind OpenRouter, JSON within a text, and a body that is no JSON. Members that may repeat the request, such as FastAPI's `input`,
+ * are not read. Codes may be numbers.
  */
 export function errorDetail(body: unknown): ErrorDetail {
-  const outer = asRecord(Array.isArray(body) ? body[0] : body) ?? {}
-  const error = asRecord(outer.error) ?? outer
-  const details = outer.detail ?? asRecord(error.message)?.detail ?? error.detail
-  const first = Array.isArray(details) ? asRecord(details[0]) : null
-  const messages = [error.message, outer.error, outer.message, details, first?.msg]
-  const inner = innerMessage(asRecord(error.metadata)?.raw)
-  const type = text(error.type) || text(outer.type)
+  const found: Found = { layers: [], texts: [] }
+  collect(body, found, 0)
+  const { layers } = found
+  const codes = textsOf(layers, CODES).filter((code) => code !== '0')
+  const type = textsOf(layers, TYPES)[0] ?? ''
+  const status = [...codes, ...textsOf(layers, ['status', 'httpcode'])].find((code) => STATUS.test(code))
+  const location = layers.map((layer) => layer.get('loc')).find(Array.isArray)
   return {
-    code: text(error.code) || text(outer.code) || type,
+    code: codes.find((code) => !STATUS.test(code)) ?? codes[0] ?? type,
     type,
-    message: [...new Set([...messages.map(text), inner].filter((each) => each !== ''))].join(' ').slice(0, MESSAGE_MAX),
-    param: text(error.param) || text(outer.param) || pathOf(first?.loc),
-    error,
+    message: [...new Set(found.texts)].join(' ').slice(0, MESSAGE_MAX),
+    param: textsOf(layers, ['param'])[0] ?? pathOf(location),
+    status: status === undefined ? null : Number(status),
+    layers,
   }
 }
 
-/** The message of a reply within a reply. */
-function innerMessage(raw: unknown): string {
-  if (typeof raw !== 'string') return ''
-  try {
-    return errorDetail(JSON.parse(raw)).message
-  } catch {
-    return raw
+/** Names of members without case and punctuation. */
+const CODES = ['code', 'errorcode', 'errcode', 'statuscode']
+const TYPES = ['type', 'errortype']
+/** Those that say why, or hold others that do, in the order in which they are read. */
+const REASONS = [
+  ...['error', 'message', 'msg', 'errormessage', 'errormsg', 'errmsg'],
+  ...['detail', 'errors', 'baseresp', 'statusmsg'],
+]
+const STATUS = /^[45]\d\d$/
+/** Objects are read so deep, so many of a list, and so many members of each. */
+const DEPTH_MAX = 6
+const ITEMS_MAX = 4
+const MEMBERS_MAX = 100
+
+type Found = { layers: ReadonlyMap<string, unknown>[]; texts: string[] }
+
+function collect(value: unknown, found: Found, depth: number): void {
+  if (depth > DEPTH_MAX) return
+  if (typeof value === 'string') {
+    const inner = jsonIn(value)
+    if (inner !== undefined) collect(inner, found, depth + 1)
+    else if (value.trim() !== '' && !PAGE.test(value)) found.texts.push(value.slice(0, MESSAGE_MAX).trim())
+  } else if (Array.isArray(value)) {
+    for (const each of value.slice(0, ITEMS_MAX)) collect(each, found, depth + 1)
+  } else if (isRecord(value)) {
+    const layer = layerOf(value)
+    const { error } = value
+    if (isRecord(error)) collect(error, found, depth + 1)
+    found.layers.push(layer)
+    for (const name of REASONS) if (name !== 'error' || !isRecord(error)) collect(layer.get(name), found, depth + 1)
+    collect(asRecord(value.metadata)?.raw, found, depth + 1)
   }
+}
+
+function layerOf(value: Record<string, unknown>): Map<string, unknown> {
+  const layer = new Map<string, unknown>()
+  for (const name in value) {
+    layer.set(plainWord(name), value[name])
+    if (layer.size >= MEMBERS_MAX) break
+  }
+  return layer
+}
+
+/** A page of a proxy says no more than its status. */
+const PAGE = /^\s*<(!doctype|html|head|body|\?xml)\b/i
+
+function jsonIn(words: string): unknown {
+  if (!/^\s*[{[]/.test(words)) return undefined
+  try {
+    return JSON.parse(words.trim()) as unknown
+  } catch {
+    return undefined
+  }
+}
+
+/** What is in these members, none of it empty: those of the first object first. */
+function textsOf(layers: Found['layers'], names: readonly string[]): string[] {
+  return layers.flatMap((layer) => names.map((name) => text(layer.get(name)))).filter((each) => each !== '')
 }
 
 /** Patterns are matched against this much of a message. */

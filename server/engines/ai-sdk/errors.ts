@@ -12,12 +12,3 @@ export function outboundBehind(thrown: unknown): OutboundError | null {
   }
   return null
 }
-
-/** The `responseBody` of a package's error as JSON; undefined for anything else. */
-export function parseBody(text: unknown): unknown {
-  try {
-    return typeof text === 'string' ? JSON.parse(text) : undefined
-  } catch {
-    return undefined
-  }
-}

@@ -15,7 +15,8 @@ const MESSAGES: ChatMessage[] = [
   },
   { role: 'tool', tool_call_id: 'a', content: 'tidal' },
 ]
-const words = readWords({ model: 'm', n: 1, stream: false, messages: MESSAGES }, ['big-model-7b', 'top-secret', 'm'])
+const wordsOf = readWords({ model: 'm', n: 1, stream: false, messages: MESSAGES }, ['big-model-7b', 'top-secret', 'm'])
+const words = (text: string) => wordsOf(text).reason
 
 test('what a server says of a request is kept', () => {
   for (const text of [
@@ -79,7 +80,7 @@ test('nothing of the other fields of the request is kept, but the words of the p
     ["In 'diagnosis' and ward_name: type 'object' needs 'required'", "In '…' and …: type 'object' needs 'required'"],
     ['enum has Harbour, title is Findings', 'enum has …, title is …'],
   ] as const)
-    assert.equal(all(text), kept)
+    assert.equal(all(text).reason, kept)
 })
 
 test('a text that is repeated in escapes, or with other spaces, is hidden', () => {
@@ -87,7 +88,30 @@ test('a text that is repeated in escapes, or with other spaces, is hidden', () =
   const escaped = readWords({ model: 'm', n: 1, stream: false, messages: [{ role: 'user', content: text }] }, [])
   const ascii = JSON.stringify(text).replace(/[^ -~]/g, (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, '0')}`)
   for (const echo of [JSON.stringify(text), ascii, JSON.stringify(ascii), text.replace(/\s+/g, ' ')])
-    assert.doesNotMatch(escaped(`The content ${echo} is invalid`)!, /Zo|u00|said|never|harbour|master/, echo)
+    assert.doesNotMatch(escaped(`The content ${echo} is invalid`).reason!, /Zo|u00|said|never|harbour|master/, echo)
+})
+
+test('words in ideographs are kept, and those of the request are hidden in shorter pieces', () => {
+  const messages: ChatMessage[] = [
+    { role: 'user', content: '我的邻居在港口的旧灯塔里养了一只金丝雀。' },
+    { role: 'user', content: '你好' },
+  ]
+  const all = readWords({ model: 'm', n: 1, stream: false, messages }, [])
+  assert.equal(all('模型不存在，请检查模型代码。').reason, '模型不存在，请检查模型代码。')
+  assert.equal(all('角色信息有误').reason, '角色信息有误')
+  assert.doesNotMatch(all('内容“港口的旧灯塔里养了”不合规').reason!, /港口|灯塔/)
+  assert.equal(all('消息你好有误').reason, '消息…有误')
+})
+
+test('what a text means is read without a long echo, but with the phrases that the request shares and names in quotes', () => {
+  const content =
+    "It says: This model's maximum context length is 10 tokens, then 'top_k' and the model x does not exist."
+  const all = readWords({ model: 'm', n: 1, stream: false, messages: [{ role: 'user', content }] }, [])
+  assert.equal(all(`Invalid content: ${content}`).own, 'Invalid con…')
+  const overflow = "This model's maximum context length is 4096 tokens. However, you requested 5000."
+  assert.equal(all(overflow).own, overflow)
+  assert.equal(all("Unsupported parameter: 'top_k'").own, "Unsupported parameter: 'top_k'")
+  assert.equal(all("Bad value: 'the model x does not exist'").own, 'Bad value: …')
 })
 
 test('a text is hidden before the words are cut', () => {
@@ -102,9 +126,9 @@ test('what words cost does not grow with how often a text repeats, or with how m
   const read = readWords(many, [])
   const quotes = Array.from({ length: 300 }, (_, i) => `'aa${i}'`).join(' ')
   const { user } = process.cpuUsage()
-  assert.equal(read(`Bad value: ${'a'.repeat(390)}`), 'Bad v…')
-  assert.match(read(`Bad: ${quotes}`)!, /'aa24' 'aa25' …$/)
+  assert.equal(read(`Bad value: ${'a'.repeat(390)}`).reason, 'Bad v…')
+  assert.match(read(`Bad: ${quotes}`).reason!, /'aa24' 'aa25' …$/)
   const long = { ...many, messages: [...many.messages, ...many.messages] }
-  assert.equal(readWords(long, [])('Bad value'), undefined, 'too long to be searched')
+  assert.equal(readWords(long, [])('Bad value').reason, undefined, 'too long to be searched')
   assert.ok(process.cpuUsage().user - user < 1_000_000, `${process.cpuUsage().user - user}`)
 })

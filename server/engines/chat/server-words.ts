@@ -1,27 +1,39 @@
 import type { ChatRequest } from './contract.ts'
 
-/** Makes what a server says fit for the log; undefined when nothing is left. */
-export type ReadWords = (text: string) => string | undefined
+/** Reads what a server says of a request. */
+export type ReadWords = (text: string) => ServerWords
 
 /**
- * What a server says about `request`, without what it repeats of it, addresses, credentials and `names`, which are the operator's. Servers
- * put all of these into their errors. A piece of a text is found when it has `GRAM + STEP` characters, is in quotes, or is the text; also
- * where a server escapes it as JSON or Python do. Undefined for a request with more than `SEARCHED_MAX` characters.
+ * `own`: the text without what it repeats of the request at length, to be searched for what it means. `reason`: what is fit for the log;
+ * undefined when nothing is left.
+ */
+type ServerWords = { own: string; reason: string | undefined }
+
+/**
+ * What a server says about `request`, without what it repeats of it, and for the log without addresses, credentials and `names`, which are the
+ * operator's. Servers put all of these into their errors. A piece of a text is found when it has `gram + step` characters, is in quotes, or
+ * is the text; also where a server escapes it as JSON or Python do. A request with more than `SEARCHED_MAX` characters has no reason.
  */
 export function readWords(request: ChatRequest, names: readonly (string | undefined)[]): ReadWords {
   return (text) => {
+    const said = plain(text.slice(0, READ_MAX))
     const texts = textsOf(request)
-    if (texts === null) return undefined
-    let words = withoutTexts(plain(text.slice(0, READ_MAX)), texts, { is_cut: text.length >= READ_MAX })
-    for (const name of names) if (name !== undefined && name.length >= NAME_MIN) words = words.replaceAll(name, GAP)
-    for (const pattern of SECRETS) words = words.replace(pattern, GAP)
-    words = words
-      .replace(/[\s\p{Cc}]+/gu, ' ')
-      .replace(/…[\s…]*…/g, GAP)
-      .slice(0, LENGTH_MAX)
-      .trim()
-    return /\w/.test(words) ? words : undefined
+    if (texts === null) return { own: said, reason: undefined }
+    const { own, rest } = withoutTexts(said, texts, { is_cut: text.length >= READ_MAX })
+    return { own, reason: withoutSecrets(rest, names) }
   }
+}
+
+function withoutSecrets(rest: string, names: readonly (string | undefined)[]): string | undefined {
+  let words = rest
+  for (const name of names) if (name !== undefined && name.length >= NAME_MIN) words = words.replaceAll(name, GAP)
+  for (const pattern of SECRETS) words = words.replace(pattern, GAP)
+  words = words
+    .replace(/[\s\p{Cc}]+/gu, ' ')
+    .replace(/…[\s…]*…/g, GAP)
+    .slice(0, LENGTH_MAX)
+    .trim()
+  return /[\p{L}\p{N}]/u.test(words) ? words : undefined
 }
 
 /** How much of a text is read. Errors have been cut to as much: see `errorDetail`. */
@@ -29,8 +41,9 @@ const READ_MAX = 2000
 const LENGTH_MAX = 400
 /** To search a million characters takes 40 ms of processor time, in which nobody else is served (2026-11-26, two cores). */
 const SEARCHED_MAX = 1_000_000
-/** A shorter name is a part of other words. */
+/** A shorter name is a part of other words, unless it is of ideographs. */
 const NAME_MIN = 4
+const IDEOGRAPHS_MIN = 2
 const GAP = '…'
 
 /** URLs, mail addresses, IP addresses, host names but not paths of fields, files, credentials, in this order. */
@@ -44,43 +57,76 @@ const SECRETS = [
   /\b(?=[\w-]*\d)(?=[\w-]*[a-z])[\w-]{24,}/gi,
 ]
 
-/** Length of the pieces that are looked for, and the distance at which they are taken from a message. */
-const GRAM = 12
-const STEP = 6
+/** Length of the pieces that are looked for, and the distance at which they are taken from a message. Ideographs say more in fewer. */
+const PIECES = { gram: 12, step: 6 }
+const PIECES_OF_IDEOGRAPHS = { gram: 6, step: 3 }
+const IDEOGRAPH = /[\p{sc=Han}\p{sc=Hiragana}\p{sc=Katakana}\p{sc=Hangul}]/u
 
-function withoutTexts(words: string, texts: readonly string[], { is_cut }: { is_cut: boolean }): string {
+/**
+ * An echo of the request is at least so many pieces long, and comes after words of the server. A shorter one may be a phrase that both use,
+ * and a text that begins with one is the server's: people talk to models about the errors of models.
+ */
+const ECHO_GRAMS = 4
+
+function withoutTexts(words: string, texts: readonly string[], { is_cut }: { is_cut: boolean }) {
+  const { gram, step } = IDEOGRAPH.test(words) ? PIECES_OF_IDEOGRAPHS : PIECES
+  const isHidden = new Uint8Array(words.length)
+  const short = findTexts(words, texts, { gram, step, isHidden })
+  // What was cut may end with a piece that is too short to be found.
+  const end = is_cut ? words.length - gram - step : words.length
+  let rest = ''
+  let own = ''
+  for (let at = 0; at < end; ) {
+    let stop = at
+    while (stop < end && isHidden[stop] === isHidden[at]) stop++
+    const run = words.slice(at, stop)
+    rest += isHidden[at] ? GAP : run
+    own += isHidden[at] && run.length >= ECHO_GRAMS * gram && at > 0 ? GAP : run
+    at = stop
+  }
+  for (const text of short) rest = rest.replaceAll(text, GAP)
+  return { own: withoutQuotes(own, texts, { keeps: NAME }), rest: withoutQuotes(rest, texts) }
+}
+
+/** Marks the pieces of `texts` in `words`. Returns the texts that are too short to be found by pieces, and may be in it. */
+function findTexts(
+  words: string,
+  texts: readonly string[],
+  { gram: length, step, isHidden }: { gram: number; step: number; isHidden: Uint8Array },
+): Set<string> {
   const places = new Map<string, number[]>()
   const beginnings = new Set<string>()
   for (let at = 0; at < words.length; at++) {
-    beginnings.add(words.slice(at, at + NAME_MIN))
-    const gram = words.slice(at, at + GRAM)
+    beginnings.add(words.slice(at, at + IDEOGRAPHS_MIN))
+    const gram = words.slice(at, at + length)
     const found = places.get(gram)
     if (found === undefined) places.set(gram, [at])
     else found.push(at)
   }
-  const isHidden = new Uint8Array(words.length)
   const short = new Set<string>()
   for (const text of texts) {
-    if (text.length <= GRAM + STEP && beginnings.has(text.slice(0, NAME_MIN))) short.add(text)
-    for (let at = 0; at + GRAM <= text.length; at += STEP) {
-      const gram = text.slice(at, at + GRAM)
+    if (text.length <= length + step && beginnings.has(text.slice(0, IDEOGRAPHS_MIN))) short.add(text)
+    for (let at = 0; at + length <= text.length; at += step) {
+      const gram = text.slice(at, at + length)
       const found = places.get(gram)
       if (found === undefined) continue
-      for (const place of found) isHidden.fill(1, Math.max(0, place - STEP), place + GRAM + STEP)
+      for (const place of found) isHidden.fill(1, Math.max(0, place - step), place + length + step)
       // Hidden once: a text of one repeated character has the same piece a million times.
       places.delete(gram)
     }
   }
-  let left = ''
-  // What was cut may end with a piece that is too short to be found.
-  const end = is_cut ? words.length - GRAM - STEP : words.length
-  for (let at = 0; at < end; at++) left += isHidden[at] ? (isHidden[at - 1] ? '' : GAP) : words[at]
-  for (const text of short) left = left.replaceAll(text, GAP)
-  const quoted = quotedOf(left, texts)
-  return left.replace(QUOTED, (found, words: string) => (quoted.has(words) ? GAP : found))
+  return short
 }
 
 const QUOTED = /(?<!\w)["'`“]([^"'`”]{4,})["'`”](?!\w)/g
+/** Of a field or a model, which says what an error is about even when the request has it. */
+const NAME = /^[\w./:@[\]-]+$/
+
+function withoutQuotes(said: string, texts: readonly string[], { keeps }: { keeps?: RegExp } = {}): string {
+  const quoted = quotedOf(said, texts)
+  return said.replace(QUOTED, (found, words: string) => (quoted.has(words) && !keeps?.test(words) ? GAP : found))
+}
+
 /** So many quoted words are looked for in the request. Any more are hidden. */
 const QUOTES_MAX = 16
 
@@ -118,7 +164,7 @@ function textsOf(request: ChatRequest): string[] | null {
       length += value.length
       if (length > SEARCHED_MAX) return null
       const text = PROTOCOL.has(value) ? '' : plain(value).trim()
-      if (text.length >= NAME_MIN) found.push(text)
+      if (text.length >= (IDEOGRAPH.test(text.slice(0, NAME_MIN)) ? IDEOGRAPHS_MIN : NAME_MIN)) found.push(text)
     } else if (Array.isArray(value)) {
       for (const each of value) rest.push(each)
     } else if (typeof value === 'object' && value !== null) {

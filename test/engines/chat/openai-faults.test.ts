@@ -32,8 +32,8 @@ const json = { 'content-type': 'application/json' }
 
 /** What goes wrong before any part of an answer, and the fault it is. */
 const REFUSALS: Array<[what: string, reply: UpstreamReply, fault: EngineErrorKind, requests?: ChatRequest[]]> = [
-  ...statuses([400, 404, 413, 422], 'rejected'),
-  ...statuses([401, 402, 403, 500, 502, 418, 301], 'failed'),
+  ...statuses([400, 413, 422], 'rejected'),
+  ...statuses([401, 402, 403, 404, 500, 502, 418, 301], 'failed'),
   ...statuses([408, 504], 'timeout'),
   ...statuses([429, 503, 529], 'overloaded'),
   ['status 500 with HTML', status(500, `<html>${LEAK_MARKER}</html>`), 'failed'],

@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
+import { after, before, suite, test } from 'node:test'
 import { aiSdkChat } from '../../../server/engines/chat/ai-sdk/adapter.ts'
-import type { ChatRequest } from '../../../server/engines/chat/contract.ts'
+import type { ChatEngine, ChatRequest } from '../../../server/engines/chat/contract.ts'
 import { openaiChat } from '../../../server/engines/chat/openai/adapter.ts'
 import { EngineError, type EngineErrorKind } from '../../../server/engines/engine-error.ts'
-import { startChatUpstream } from '../../support/upstream/chat-upstream.ts'
+import { type ChatUpstream, startChatUpstream, type UpstreamReply } from '../../support/upstream/chat-upstream.ts'
+import { FILTERED, INSTEAD, OPERATORS_MATTERS, PLACES, type Wording } from '../../support/upstream/refusal-wordings.ts'
 import { allEvents, textRequest } from './contract.ts'
 
 type Refusal = [
@@ -151,28 +152,100 @@ const ENGINES = {
 }
 type Log = { error(event: string, fields?: object): void; warn(): void; info(): void; debug(): void }
 
+type Row = [what: string, reply: UpstreamReply, kind: string, param: string | null, reason: RegExp]
+
+const sent = (status: number, body: unknown): UpstreamReply => ({
+  ...{ kind: 'json', status, body },
+  ...(typeof body === 'string' && { type: 'text/plain' }),
+})
+const worded = (kind: string, wordings: readonly Wording[]) =>
+  wordings.map(([server, status, body, reason]): Row => [server, sent(status, body), kind, null, reason])
+
+const OVERFLOW = 'prompt is too long: 200001 tokens > 200000 maximum'
+/** What a client asks about the errors of models. A server may repeat it. */
+const ASKED = `Why does it say that the model gpt-9 does not exist, then invalid api key, content exists risk, and ${OVERFLOW}? What is temperature?`
+
+const ECHOES = 'words of the request are not taken for those of the server'
+
+const TABLES: Readonly<Record<string, readonly Row[]>> = {
+  'the reason of a refusal is kept, with its field, and the fault of the operator is not of the client': REFUSALS.map(
+    ([what, status, body, kind, param, reason]) => [what, sent(status, body), kind, param, reason],
+  ),
+  'a model, an address or an account that does not work is the matter of the operator': worded(
+    'failed',
+    OPERATORS_MATTERS,
+  ),
+  "the server's own filter is named": worded('moderation', FILTERED),
+  'the reason is found wherever servers write it': worded('rejected', PLACES).map(([what, reply, kind, , reason]) => [
+    ...[what, reply, kind],
+    ...[/seed/.test(JSON.stringify(reply)) ? 'seed' : null, reason],
+  ]) as Row[],
+  'the reason of an error in the place of an answer is kept': INSTEAD.map(([what, reply, kind, reason]) => [
+    ...([what, reply, kind] as const),
+    ...([null, reason] as const),
+  ]),
+  [ECHOES]: [
+    ['an echo', sent(400, { error: { message: `Invalid content: ${ASKED}` } }), 'rejected', null, /^Invalid/],
+    ['an echo in quotes', sent(422, `Cannot parse the value: "${ASKED}"`), 'rejected', null, /^Cannot/],
+    [
+      'an echo in a member',
+      sent(422, { detail: [{ msg: 'Bad', input: { message: ASKED } }] }),
+      'rejected',
+      null,
+      /^Bad/,
+    ],
+    ['the same words of the server', sent(400, { error: { message: `${OVERFLOW}.` } }), 'context_length', null, /^$/],
+  ],
+}
+
 for (const [engine, open] of Object.entries(ENGINES)) {
-  test(`${engine}: the reason of a refusal is kept, with its field, and an operator's mistake is not the client's`, async () => {
-    const upstream = await startChatUpstream()
+  suite(engine, () => {
+    let upstream: ChatUpstream
+    let chat: ChatEngine
     const alarms: object[] = []
-    const quiet = () => {}
-    const log = { error: (_: string, fields = {}) => void alarms.push(fields), warn: quiet, info: quiet, debug: quiet }
-    const chat = open(upstream.url, log)
-    const request: ChatRequest = textRequest('m', { stream: true })
-    try {
-      for (const [what, status, body, kind, param, reason] of REFUSALS) {
-        const alarmed = alarms.length
-        upstream.reply({ kind: 'json', status, body })
-        const error = await allEvents(chat, request, new AbortController().signal).catch((thrown: unknown) => thrown)
-        assert.ok(error instanceof EngineError, what)
-        assert.deepEqual([what, error.kind, error.param ?? null], [what, kind, param])
-        assert.match(error.reason ?? '', reason, what)
-        assert.ok(!JSON.stringify(error).includes(error.reason!), `${what}: written out by accident`)
-        assert.equal(alarms.length, alarmed + (kind === 'failed' ? 1 : 0), what)
-      }
-    } finally {
+    before(async () => {
+      upstream = await startChatUpstream()
+      const quiet = () => {}
+      const error = (_: string, fields = {}) => void alarms.push(fields)
+      chat = open(upstream.url, { error, warn: quiet, info: quiet, debug: quiet })
+    })
+    after(async () => {
       await chat.close?.()
       await upstream.close()
+    })
+    const refusal = async (what: string, reply: UpstreamReply, content = 'Hi'): Promise<EngineError> => {
+      upstream.reply(reply)
+      const request: ChatRequest = { ...textRequest('m', { stream: true }), messages: [{ role: 'user', content }] }
+      const error = await allEvents(chat, request).catch((thrown: unknown) => thrown)
+      assert.ok(error instanceof EngineError, what)
+      return error
     }
+
+    for (const [promise, rows] of Object.entries(TABLES)) {
+      test(promise, async () => {
+        for (const [what, reply, kind, param, reason] of rows) {
+          const alarmed = alarms.length
+          const error = await refusal(what, reply, promise === ECHOES ? ASKED : 'Hi')
+          assert.deepEqual([what, error.kind, error.param ?? null], [what, kind, param])
+          assert.match(error.reason ?? '', reason, what)
+          assert.doesNotMatch(error.reason ?? '', /gpt-9|content exists risk/, what)
+          assert.ok(!JSON.stringify(error).includes(error.reason ?? '\0'), `${what}: written out by accident`)
+          assert.equal(alarms.length, alarmed + (error.needs_operator ? 1 : 0), what)
+          if (kind === 'failed' && reply.kind === 'json' && reply.status !== undefined)
+            assert.ok(error.needs_operator, what)
+        }
+      })
+    }
+
+    test('what a server has said of a refusal is read although it keeps the connection open', async () => {
+      const frames = [JSON.stringify({ error: { message: 'The next message is wrong.' } })]
+      const started = performance.now()
+      const open = { kind: 'stream', type: 'application/json', done: false, finally: 'stall' } as const
+      const error = await refusal('open', { ...open, status: 400, frames })
+      assert.equal(error.kind, 'rejected')
+      assert.match(error.reason!, /next message/)
+      assert.ok(performance.now() - started < 5000)
+      upstream.release()
+    })
   })
 }

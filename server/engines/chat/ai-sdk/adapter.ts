@@ -11,6 +11,7 @@ import { readWords } from '../server-words.ts'
 import { SystemMessages } from '../system-messages.ts'
 import { callFault } from './call-error.ts'
 import { encodeRequest } from './encode-request.ts'
+import { withErrorStatus } from './error-status.ts'
 import type { Model, StreamPart } from './model.ts'
 import { partReader } from './read-stream.ts'
 import { rehearse, withoutServer } from './rehearse.ts'
@@ -45,7 +46,7 @@ export function aiSdkChat(options: AiSdkChatOptions, env: Pick<EngineEnv, 'log' 
   }
   const secrets = [options.api_key, ...Object.values(options.headers ?? {}), host, hostname]
   const factory = requireFactory(options.package, SETTING)
-  const provider = factory(providerSettings(options, guardedFetch(origin, pool, limits))) as Provider
+  const provider = factory(providerSettings(options, withErrorStatus(guardedFetch(origin, pool, limits)))) as Provider
   requireVersion(options.package, SETTING, provider.languageModel(options.model ?? 'any'))
   const rehearsal = factory(providerSettings(options, withoutServer)) as Provider
 

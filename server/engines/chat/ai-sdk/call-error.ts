@@ -1,6 +1,6 @@
 import { asRecord } from '../../../platform/json/record.ts'
 import type { OutboundError } from '../../../platform/outbound/error.ts'
-import { outboundBehind, parseBody } from '../../ai-sdk/errors.ts'
+import { outboundBehind } from '../../ai-sdk/errors.ts'
 import { EngineError } from '../../engine-error.ts'
 import { errorObjectError, statusFault } from '../openai/read/error.ts'
 import type { ReadWords } from '../server-words.ts'
@@ -14,10 +14,10 @@ export function callFault(thrown: unknown, begun: boolean, words: ReadWords): En
   if (thrown instanceof EngineError) return thrown
   const outbound = outboundBehind(thrown)
   if (outbound !== null) return connectionError(outbound)
-  const { name, statusCode, responseHeaders, responseBody, message } = asRecord(thrown) ?? {}
+  const { name, statusCode, responseHeaders, responseBody, message, value } = asRecord(thrown) ?? {}
   // Errors within a stream have a status of the package's and no name.
   if (typeof statusCode === 'number' && (name === 'AI_APICallError' || !(thrown instanceof Error))) {
-    const body = name === undefined ? { error: { message } } : parseBody(responseBody)
+    const body = name === undefined ? { error: { message } } : responseBody
     if (typeof responseBody === 'string' && responseBody.includes('API_KEY_INVALID'))
       return new EngineError('failed', 'The model server rejects the credential.', { needs_operator: true })
     const headers = (asRecord(responseHeaders) ?? {}) as Record<string, string>
@@ -30,6 +30,11 @@ export function callFault(thrown: unknown, begun: boolean, words: ReadWords): En
   }
   if (name === 'AI_LoadAPIKeyError' || name === 'AI_LoadSettingError')
     return new EngineError('failed', 'The package misses a credential or a setting.', { needs_operator: true })
+  if (name === 'AI_TypeValidationError') {
+    // An event that is no part of an answer may say why.
+    const error = errorObjectError(asRecord(value)?.error ?? value, { begun, words })
+    if (error.kind !== 'failed' || error.reason !== undefined) return error
+  }
   if (typeof name === 'string' && name.startsWith('AI_'))
     return new EngineError('failed', `The package reports ${name}.`)
   return errorObjectError(asRecord(thrown)?.error ?? thrown, { begun, words })

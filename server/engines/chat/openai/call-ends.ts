@@ -6,7 +6,6 @@ import type { BatchQueue } from './batch-queue.ts'
 import type { byteBuffer } from './byte-buffer.ts'
 import { givenUp } from './connection-error.ts'
 import type { EndTimer } from './end-timer.ts'
-import { parseIfJson } from './read/body.ts'
 import { type CompletionReader, unreadable } from './read/completion.ts'
 import { type ReplyHeaders, statusFault } from './read/error.ts'
 import type { StreamReader } from './read/stream.ts'
@@ -140,5 +139,5 @@ function close(state: Call): void {
 
 /** What the status and the body so far say. */
 export function refusalOf({ status, headers, bytes, options }: Call): EngineError {
-  return statusFault(status, headers, parseIfJson(bytes.view()), options.words)
+  return statusFault(status, headers, bytes.view().toString('utf8'), options.words)
 }

@@ -14,13 +14,3 @@ export function bodyKind(bytes: Buffer, { known_blank }: { known_blank: number }
 
 const SPACE = 0x20
 const TAG = 0x3c
-
-/** Undefined for what is no JSON text. */
-export function parseIfJson(bytes: Buffer): unknown {
-  const text = bytes.toString('utf8')
-  try {
-    return JSON.parse(text.charCodeAt(0) === 0xfeff ? text.slice(1) : text)
-  } catch {
-    return undefined
-  }
-}

@@ -18,6 +18,8 @@ export type CompletionReader = {
    * usage does not show that it is complete.
    */
   end(events: ChatEvent[], ended: BodyEnd): void
+  /** Whether any part of an answer has come. */
+  begun(): boolean
   /** What may still come, as far as it can be believed, if what has come would end like this. */
   missing(by: BodyEnd): Missing
 }
@@ -40,6 +42,8 @@ export function completionReader(asked: { choices: number; logprobs: boolean; wo
   let isUsageLast = false
   let ended = 0
   let begun = false
+  /** Objects that are no part of an answer. */
+  const remarks: unknown[] = []
 
   function read(object: unknown, events: ChatEvent[]): void {
     if (Array.isArray(object)) {
@@ -48,16 +52,20 @@ export function completionReader(asked: { choices: number; logprobs: boolean; wo
     }
     const chunk = asRecord(object)
     if (chunk === null) throw unreadable()
-    if (chunk.error != null) throw errorObjectError(chunk.error, { begun, words: asked.words })
+    const isError = Array.isArray(chunk.choices) ? isFilled(chunk.error) : chunk.error != null
+    if (isError) throw errorObjectError(chunk.error, { begun, words: asked.words })
     if (chunk.object === 'error') throw errorObjectError(chunk, { begun, words: asked.words })
     if (chunk.usage != null) takeUsage(chunk.usage)
     if (chunk.x_groq != null) takeUsage(asRecord(chunk.x_groq)?.usage)
-    if (!Array.isArray(chunk.choices)) return
+    if (!Array.isArray(chunk.choices)) {
+      if (remarks.length < REMARKS_MAX) remarks.push(chunk)
+      return
+    }
     for (const [position, item] of chunk.choices.entries()) {
       const entry = asRecord(item)
       const index = entry === null ? -1 : choiceIndex(entry.index, position, asked.choices)
       if (entry === null || index < 0) continue
-      if (entry.error != null) throw errorObjectError(entry.error, { begun, words: asked.words })
+      if (isFilled(entry.error)) throw errorObjectError(entry.error, { begun, words: asked.words })
       begun = true
       isUsageLast = false
       const choice = choices[index] ?? {
@@ -93,7 +101,8 @@ export function completionReader(asked: { choices: number; logprobs: boolean; wo
     end(events, by) {
       const isEnded = isWhole(by) || (usage !== null && (by === 'mark' || isUsageLast))
       const all = choices.filter((choice) => choice !== undefined)
-      if (all.length === 0 || (!isEnded && all.some(({ ending }) => ending === null))) throw incomplete()
+      if (all.length === 0 || (!isEnded && all.some(({ ending }) => ending === null)))
+        throw incompleteBy(remarks, { begun, words: asked.words })
       // A server that ignores `n` sends one complete choice and its usage. Without usage the others may have been lost.
       if (all.length < asked.choices && usage === null) throw incomplete()
       // Each is checked before any is emitted.
@@ -104,6 +113,7 @@ export function completionReader(asked: { choices: number; logprobs: boolean; wo
       }
       events.push({ type: 'end', usage: plausibleUsage(usage, hasProduced()) })
     },
+    begun: () => begun,
     missing(by) {
       if (isWhole(by)) return usage !== null || ended > 0 ? 'nothing' : 'reason'
       const isCounted = usage !== null && usage.output > 0
@@ -131,11 +141,28 @@ export function timedOut(): EngineError {
   return new EngineError('timeout', 'The model server did not answer in time.')
 }
 
+/** Servers may give their reason in an object like no other, such as `{code, message}`, in place of an answer or of its rest. */
+function incompleteBy(
+  remarks: unknown[],
+  { begun, words }: { begun: boolean; words?: ReadWords | undefined },
+): EngineError {
+  const error = errorObjectError(remarks, { begun, words })
+  return error.kind === 'failed' && error.reason === undefined ? incomplete() : error
+}
+
+/** Servers write `error: null`, `""` or `{}` beside an answer. */
+function isFilled(error: unknown): boolean {
+  return typeof error === 'object' ? error !== null && Object.keys(error).length > 0 : Boolean(error)
+}
+
 /**
  * `word`: the server's own for `ending`. `late`: how many times the message has gone on after a reason. `is_message`: whether it came as
  * one, and not as a delta.
  */
 type Choice = { message: Message; ending: Ending | null; word: unknown; late: number; is_message: boolean }
+
+/** So many are read. */
+const REMARKS_MAX = 4
 
 /** From here on the reasons of a server say nothing: it sends one with every chunk. */
 const LATE_MAX = 2

@@ -3,30 +3,13 @@ import { meaningOfCode, meaningOfText } from '../../../error-words.ts'
 import { type ErrorDetail, errorDetail, printable, retryAfterSeconds } from '../../../reply-error.ts'
 import type { ReadWords } from '../../server-words.ts'
 import { readContextLength } from '../context-length.ts'
-import { isAboutModel, isUnknownPath, paramOf } from './refusal.ts'
+import { isAboutModel, isAboutRequest, paramOf } from './refusal.ts'
 
 export type ReplyHeaders = Record<string, string | string[] | undefined>
 
 /** The error behind a reply whose status is no success. Its message is ours alone: servers repeat prompts and their own names in theirs. */
 export function statusFault(status: number, headers: ReplyHeaders, body: unknown, words?: ReadWords): EngineError {
-  const detail = errorDetail(body)
-  const engine_code = detail.code === String(status) ? undefined : printable(detail.code)
-  const about = { reason: words?.(detail.message), engine_code }
-  const tokens = contextLength(status, detail)
-  if (tokens !== null)
-    return new EngineError('context_length', 'The request is too long for the model.', { ...about, ...tokens })
-  const said = `The model server answered with status ${status}.`
-  if (isFiltered(status, detail)) return new EngineError('moderation', said, about)
-  if (needsOperator(status, detail)) {
-    const kind = status === 429 ? 'overloaded' : 'failed'
-    return new EngineError(kind, said, { ...about, needs_operator: true })
-  }
-  // A refusal stays one: `too_many_images`, or Groq's `rate_limit_exceeded` with 413, would fail again.
-  const isBusy = !REFUSALS.has(status) && meaningOfCode(detail.code) === 'busy'
-  const kind = isBusy ? 'overloaded' : kindOfStatus(status)
-  const retry_after_seconds = kind === 'overloaded' ? retryAfter(headers) : undefined
-  const param = kind === 'rejected' ? paramOf(detail) : undefined
-  return new EngineError(kind, said, { ...about, retry_after_seconds, param })
+  return faultOf(status, headers, complaintIn(body, words))
 }
 
 /** The error behind an error object where an answer, or its next piece, was expected. `begun`: part of the answer had come. */
@@ -34,8 +17,8 @@ export function errorObjectError(
   error: unknown,
   { begun, words }: { begun: boolean; words?: ReadWords | undefined },
 ): EngineError {
-  const found = statusFault(statusOfError(error), {}, { error }, words)
-  const { kind, tokens, reason, engine_code, param, needs_operator } = found
+  const complaint = complaintIn({ error }, words)
+  const { kind, tokens, reason, engine_code, param, needs_operator } = faultOf(statusMeant(complaint), {}, complaint)
   const isLate = begun && (kind === 'rejected' || kind === 'context_length')
   return new EngineError(isLate ? 'failed' : kind, 'The model server reports an error.', {
     ...{ reason, engine_code, needs_operator },
@@ -43,13 +26,48 @@ export function errorObjectError(
   })
 }
 
-function statusOfError(error: unknown): number {
-  const { code, type } = errorDetail({ error })
-  if (/^[1-5]\d\d$/.test(code)) return Number(code)
-  const known = STATUS_OF_CODE.get(code) ?? STATUS_OF_CODE.get(type)
+/** The status that an error in the place of an answer means. */
+export function statusOfError(body: unknown): number {
+  return statusMeant(complaintIn(body, undefined))
+}
+
+/** What a server says of an error: its `message` is without the request's own texts, `reason` is the message as it may be logged. */
+type Complaint = ErrorDetail & { reason: string | undefined }
+
+function complaintIn(body: unknown, words: ReadWords | undefined): Complaint {
+  const detail = errorDetail(body)
+  const said = words?.(detail.message)
+  return { ...detail, message: said?.own ?? detail.message, reason: said?.reason }
+}
+
+function faultOf(status: number, headers: ReplyHeaders, complaint: Complaint): EngineError {
+  const { code, reason } = complaint
+  const about = { reason, engine_code: code === String(status) ? undefined : printable(code) }
+  const tokens = contextLength(status, complaint)
+  if (tokens !== null)
+    return new EngineError('context_length', 'The request is too long for the model.', { ...about, ...tokens })
+  const said = `The model server answered with status ${status}.`
+  if (isFiltered(status, complaint)) return new EngineError('moderation', said, about)
+  if (needsOperator(status, complaint)) {
+    const kind = status === 429 ? 'overloaded' : 'failed'
+    return new EngineError(kind, said, { ...about, needs_operator: true })
+  }
+  // A refusal stays one: `too_many_images`, or Groq's `rate_limit_exceeded` with 413, would fail again.
+  const isBusy = !REFUSALS.has(status) && meaningOfCode(code) === 'busy'
+  const kind = isBusy ? 'overloaded' : kindOfStatus(status)
+  const retry_after_seconds = kind === 'overloaded' ? retryAfter(headers) : undefined
+  const param = kind === 'rejected' ? paramOf(complaint) : undefined
+  return new EngineError(kind, said, { ...about, retry_after_seconds, param })
+}
+
+function statusMeant(complaint: Complaint): number {
+  const { code, type, status, message } = complaint
+  const known = status ?? STATUS_OF_CODE.get(code) ?? STATUS_OF_CODE.get(type)
   if (known !== undefined) return known
-  const meaning = meaningOfCode(code)
-  return meaning === 'busy' ? 503 : meaning === 'permanent' ? 401 : meaning === 'moderation' ? 400 : 500
+  const meanings = [meaningOfCode(code), meaningOfText(message)]
+  if (meanings[0] === 'moderation' || FILTERED.test(message)) return 400
+  if (meanings.includes('permanent') || isAboutModel(complaint)) return 401
+  return meanings.includes('busy') ? 503 : 500
 }
 
 const STATUS_OF_CODE: ReadonlyMap<string, number> = new Map([
@@ -86,26 +104,33 @@ function kindOfStatus(status: number): EngineErrorKind {
 const REFUSALS: ReadonlySet<number> = new Set([400, 404, 413, 422])
 
 /** Some servers report a request that is too long with status 500. */
-function contextLength(status: number, { code, type, message, error }: ErrorDetail) {
+function contextLength(status: number, { code, type, message, layers }: Complaint) {
   if (status !== 500 && !REFUSALS.has(status)) return null
-  const { n_prompt_tokens, n_ctx } = error
-  return readContextLength({ code: /context/.test(type) ? type : code, message, n_prompt_tokens, n_ctx })
+  const counts = layers.find((layer) => layer.has('nctx'))
+  return readContextLength({
+    code: /context/.test(type) ? type : code,
+    message,
+    n_prompt_tokens: counts?.get('nprompttokens'),
+    n_ctx: counts?.get('nctx'),
+  })
 }
 
 /** Azure's `content_filter`, DashScope's `data_inspection_failed`, Zhipu's 1301 and others: the server's own filter refused the request. */
-function isFiltered(status: number, { code, message }: ErrorDetail): boolean {
+function isFiltered(status: number, { code, message }: Complaint): boolean {
   if (status !== 403 && !REFUSALS.has(status)) return false
   return code === '1301' || meaningOfCode(code) === 'moderation' || FILTERED.test(message)
 }
 
+/** The wordings are in the tests, each with its source. */
 const FILTERED =
-  /content (management|safety) policy|content[_ ]filter(ing|ed)?\b|data inspection failed|inappropriate content|不安全或敏感|敏感内容/i
+  /content ((management|safety|moderation|usage)( and safety)? )?polic|content[_ ]filter(ing|ed)?\b|content exists risk|data inspection failed|(inappropriate|unsafe|sensitive) (content|words)|new_sensitive|\bflagged (for|as|by)\b|violat\w+ [^.]{0,60}(usage (guideline|polic)|responsible ai)|safety (threshold|filter|polic)|responsible ai|不安全|敏感(内容|信息|词)|违规/i
 
-function needsOperator(status: number, detail: ErrorDetail): boolean {
-  if ([401, 402, 403].includes(status) || detail.code === 'insufficient_quota') return true
-  if (status === 404 && isUnknownPath(detail)) return true
+function needsOperator(status: number, complaint: Complaint): boolean {
+  const { code, message } = complaint
+  if ([401, 402, 403].includes(status) || code === 'insufficient_quota') return true
   if (!REFUSALS.has(status)) return false
-  return [meaningOfCode(detail.code), meaningOfText(detail.message)].includes('permanent') || isAboutModel(detail)
+  const isKnown = [meaningOfCode(code), meaningOfText(message)].includes('permanent') || isAboutModel(complaint)
+  return isKnown || (status === 404 && !isAboutRequest(complaint))
 }
 
 function retryAfter(headers: ReplyHeaders): number | undefined {

@@ -2,12 +2,15 @@ import type { ErrorDetail } from '../../../reply-error.ts'
 
 /** Whether the server does not know `engine.model`, which no client chose. */
 export function isAboutModel({ param, message }: ErrorDetail): boolean {
-  return param === 'model' || MODEL.test(message)
+  return param === 'model' || MODEL.some((pattern) => pattern.test(message))
 }
 
-/** Whether the address is wrong: the server has no such path. Others answer 404 to a request that they cannot serve (OpenRouter). */
-export function isUnknownPath({ message }: ErrorDetail): boolean {
-  return message === '' || PATH.test(message)
+/**
+ * Whether a 404 is about what the client asked for, such as a capability that no provider has (OpenRouter). Any other is about the address or
+ * the model.
+ */
+export function isAboutRequest({ message }: ErrorDetail): boolean {
+  return REQUEST.test(message) && !PATH.test(message)
 }
 
 /**
@@ -28,11 +31,19 @@ export function paramOf({ param, message }: ErrorDetail): string | undefined {
 const PATH_MAX = 128
 
 /** The model itself is what is missing: its name may come between, but no other thing, such as a tool or a file. */
-const MODEL =
-  /\bmodels?(\/|\b)( (with|the|id|name|named|called))*[ :=]{0,2}(["'`“][^"'`”]{0,120}["'`”]|(?!(tool|function|file|image)\b)[\w./:@-]{0,120}):? ?((was|is|are|has|could|can) ?)?(not (be )?found|not exist|does ?n[o'’]t exist|no longer exists?|not a valid model|unknown|not (currently )?(loaded|available|deployed))\b|\b(no such|unknown|invalid|not a valid) model( id| name)?\b(?! (param|input|type|output))|no endpoints found for\b|try pulling it|模型(不存在|未找到)/i
+const MODEL = [
+  /\bmodels?(\/|\b)( (with|the|id|name|named|called|or endpoint))*[ :=]{0,2}(["'`“][^"'`”]{0,120}["'`”]|(?!(tool|function|file|image)\b)[\w./:@…-]{0,120}):? ?((was|is|are|has|could|can) ?)?(not (be )?found|not exist|does ?n[o'’]t exist|no longer (exists?|supported|available)|(been )?(decommissioned|deprecated|retired)|not a valid model|unknown|not (currently )?(loaded|available|deployed))\b/i,
+  /\b(no such|unknown|invalid|not a valid|not found the) model( id| name)?\b(?! (param|input|type|output))/i,
+  /\bmodel (id|identifier|name) (is |was )?invalid|\bmodel ID \S{1,120} with on-demand throughput/i,
+  /\bno models? (is |are )?loaded|\bfailed to load (the )?model\b|try pulling it/i,
+  /\bno endpoints found (for|matching your data policy)|模型(不存在|未找到)/i,
+]
 
 const PATH =
-  /^(the )?((file|page|route|path|url|resource|requested resource) )?(was )?not found\.?$|\b(unknown|invalid|unrecognized) (url|path|route|endpoint)|^cannot (post|get)\b/i
+  /^(the )?file (was )?not found\.?$|\b(unknown|invalid|unrecognized) (request )?(url|path|route|endpoint)|^cannot (post|get)\b/i
+
+/** What a request may have and a model may not take. */
+const REQUEST = /\b(support\w*|parameters?|tools?|(image|audio|video|file)s?)\b/i
 
 /** What a client may send that goes upstream. `model` is not among them: it is ours. */
 const FIELDS: ReadonlySet<string> = new Set([

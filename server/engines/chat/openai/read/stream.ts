@@ -69,7 +69,7 @@ export function streamReader(reader: CompletionReader): StreamReader {
       sink = events
       if (!done) finish(ending())
     },
-    begun: () => done || read > 0,
+    begun: () => done || reader.begun(),
     done: () => done,
     isWaiting: lines.isWaiting,
     missing: () => reader.missing(ending()),

@@ -1,0 +1,34 @@
+import { errorDetail } from '../../reply-error.ts'
+import { statusOfError } from '../openai/read/error.ts'
+
+/**
+ * The same `fetch`, with an error that comes as JSON under status 200 given the status that it means. Packages read such a body as a stream
+ * without events, and lose what it says.
+ */
+export function withErrorStatus(fetch: typeof globalThis.fetch): typeof globalThis.fetch {
+  return async (input, init) => {
+    const response = await fetch(input, init)
+    const { ok, body, status, headers } = response
+    if (!ok || body === null) return response
+    const pieces = body[Symbol.asyncIterator]()
+    const { done, value } = await pieces.next()
+    if (done) return new Response(null, { status, headers })
+    const whole = new Response(ReadableStream.from(resumed(value, pieces)), { status, headers })
+    if (!JSON_TEXT.test(Buffer.from(value).toString('utf8'))) return whole
+    const text = await whole.text()
+    const isError = errorDetail(text).message !== ''
+    return new Response(text, { status: isError ? statusOfError(text) : status, headers })
+  }
+}
+
+const JSON_TEXT = /^\s*[{[]/
+
+/** A body whose first piece has been read. */
+async function* resumed<T>(first: T, rest: AsyncIterator<T, unknown>): AsyncGenerator<T, void> {
+  try {
+    yield first
+    for (let next = await rest.next(); !next.done; next = await rest.next()) yield next.value
+  } finally {
+    await rest.return?.()
+  }
+}

@@ -1,0 +1,182 @@
+import type { UpstreamReply } from './chat-upstream.ts'
+
+/** What a server answered with status and body, and what the log has of it. A body that is a text is sent as `text/plain`. */
+export type Wording = [server: string, status: number, body: unknown, reason: RegExp]
+
+const error = (message: string, more: object = {}) => ({ error: { message, ...more } })
+
+/** What the client can do nothing about: the model, the address, the account. */
+export const OPERATORS_MATTERS: readonly Wording[] = [
+  // https://github.com/mozilla-ai/any-llm/issues/778
+  [
+    'Moonshot',
+    404,
+    error('Not found the model kimi-k9 or Permission denied', { type: 'resource_not_found_error' }),
+    /Not found/,
+  ],
+  // The same where a gateway changes the status
+  ['Moonshot', 400, error('Not found the model kimi-k9 or Permission denied'), /Not found/],
+  // https://github.com/MicrosoftDocs/azure-docs/issues/114013
+  [
+    'Azure',
+    404,
+    error('The API deployment for this resource does not exist.', { code: 'DeploymentNotFound' }),
+    /deployment/,
+  ],
+  // https://github.com/valentinfrlch/ha-llmvision/issues/324
+  [
+    'Groq',
+    400,
+    error('The model `x` has been decommissioned and is no longer supported.', { code: 'model_decommissioned' }),
+    /decommissioned/,
+  ],
+  ['Groq', 400, error('The model x has been decommissioned and is no longer supported.'), /decommissioned/],
+  // The Messages API in 2026
+  ['Anthropic', 404, { type: 'error', error: { type: 'not_found_error', message: 'model: claude-9' } }, /claude-9/],
+  // https://github.com/anthropics/claude-quickstarts/issues/229
+  ['Anthropic', 400, error('Your credit balance is too low to access the Anthropic API.'), /credit balance/],
+  // https://github.com/RooCodeInc/Roo-Code/issues/9182
+  ['Bedrock', 400, { message: 'The provided model identifier is invalid.' }, /identifier/],
+  // https://github.com/google-gemini/gemini-cli/issues/14603
+  ['Gemini', 400, [error("You don't have access to this model or the model name is invalid")], /model name/],
+  // https://github.com/google-gemini/gemini-cli/issues/24641
+  ['Gemini', 400, [error('User location is not supported for the API use.')], /location/],
+  // Ark's table of errors: InvalidEndpointOrModel.NotFound
+  [
+    'Ark',
+    404,
+    error('The model or endpoint x does not exist or you do not have access to it.', {
+      code: 'InvalidEndpointOrModel.NotFound',
+    }),
+    /endpoint/,
+  ],
+  ['Ark', 400, error('No access.', { code: 'InvalidEndpointOrModel.NotFound' }), /access/],
+  // LM Studio 0.3
+  ['LM Studio', 400, { error: 'No models loaded. Please load a model in the developer page.' }, /No models/],
+  // https://github.com/lmstudio-ai/lmstudio-bug-tracker/issues/1492
+  ['LM Studio', 400, error('Failed to load model "x". Error: Model loading was stopped.'), /Failed to load/],
+  // https://github.com/Alishahryar1/free-claude-code/issues/956
+  [
+    'NIM',
+    404,
+    { status: 404, title: 'Not Found', detail: "Function '1234': Not found for account 'Ab1'" },
+    /for account/,
+  ],
+  // https://github.com/cloudflare/agents/issues/1328
+  [
+    'Cloudflare',
+    400,
+    { success: false, errors: [{ code: 5007, message: 'No such model @cf/x or task' }] },
+    /No such model/,
+  ],
+  [
+    'Cloudflare, under 200',
+    200,
+    { success: false, errors: [{ message: 'No such model @cf/x or task' }] },
+    /No such model/,
+  ],
+  // https://docs.bigmodel.cn/cn/api/api-code
+  ['Zhipu', 400, error('模型不存在，请检查模型代码。', { code: '1211' }), /模型不存在/],
+  ['Zhipu', 400, error('您的账户已欠费，请充值后重试。', { code: '1113' }), /欠费/],
+  // https://github.com/unoplat/unoplat-code-confluence/issues/1080
+  ['OpenRouter', 404, error('No endpoints found matching your data policy (Paid model training).'), /data policy/],
+  // The same beside `metadata.available_providers`, in 2026
+  ['OpenRouter', 404, error('No allowed providers are available for the selected model.'), /providers/],
+  // net/http of Go
+  ['a server without the path', 404, '404 page not found\n', /page not found/],
+]
+
+/** What the server's own filter refused. */
+export const FILTERED: readonly Wording[] = [
+  // https://github.com/666ghj/BettaFish/issues/108
+  ['DeepSeek', 400, error('Content Exists Risk', { code: 'invalid_request_error' }), /Risk/],
+  // https://github.com/deepseek-ai/DeepSeek-V2/issues/30
+  ['DeepSeek', 400, { detail: 'Content Exists Risk' }, /Risk/],
+  // https://github.com/UKGovernmentBEIS/inspect_ai/pull/2267
+  [
+    'xAI',
+    403,
+    { code: 'The caller does not have permission', error: 'Content violates usage guidelines. Team: x' },
+    /usage guidelines/,
+  ],
+  // https://openrouter.ai/docs/api/reference/errors-and-debugging, moderation
+  [
+    'OpenRouter',
+    403,
+    error('x/y requires moderation. Your input was flagged for "violence".', { code: 403, metadata: { reasons: [] } }),
+    /flagged/,
+  ],
+  // Reported of Vertex; the exact words are not known
+  ['Vertex', 400, [error('The prompt was blocked: it exceeds the safety threshold.')], /safety/],
+  [
+    'Vertex',
+    400,
+    [
+      error(
+        "The prompt could not be submitted. It contains sensitive words that violate Google's Responsible AI practices.",
+      ),
+    ],
+    /Responsible/,
+  ],
+]
+
+/** Where else than in `error.message` servers say why. */
+export const PLACES: readonly Wording[] = [
+  // https://docs.rs/axum/latest/axum/extract/rejection/index.html
+  ['axum', 422, 'Failed to deserialize the JSON body into the target type: missing field `x` at line 1', /deserialize/],
+  ['Zhipu', 400, { code: 1214, msg: 'The next message is wrong.', success: false }, /next message/],
+  ['Zhipu, in Chinese', 400, error('角色信息不正确', { code: '1214' }), /角色信息/],
+  // https://github.com/cloudflare/workerd/issues/5261
+  ['Cloudflare', 400, { success: false, errors: [{ code: 5006, message: 'AiError: Bad input' }] }, /Bad input/],
+  ['a list of texts', 400, { errors: ['The next message is wrong.'] }, /next message/],
+  // https://github.com/MiniMax-AI/MiniMax-M2/issues/69
+  ['MiniMax', 400, { base_resp: { status_code: 2013, status_msg: 'invalid params, no call' } }, /no call/],
+  // https://ai.baidu.com/ai-doc/WENXINWORKSHOP/tlmyncueh
+  ['Baidu', 400, { error_code: 336003, error_msg: 'The number of messages must be odd' }, /odd/],
+  // NestJS 10
+  ['Nest', 400, { statusCode: 400, message: ['The next message is wrong.'], error: 'Bad Request' }, /next message/],
+  // API Gateway
+  ['AWS', 400, { Message: 'Malformed input request' }, /Malformed/],
+  ['an error in an error', 400, { error: error('The next message is wrong.') }, /next message/],
+  ['JSON in a message', 400, error(JSON.stringify(error('The next message is wrong.'))), /^The next message/],
+  // https://openrouter.ai/docs/api/reference/errors-and-debugging, provider errors
+  [
+    'OpenRouter',
+    400,
+    error('Provider returned error', { code: 400, metadata: { raw: error('The next message is wrong.') } }),
+    /next message/,
+  ],
+  // pydantic repeats the field that it refuses
+  [
+    'FastAPI, with 100 KB of the request',
+    422,
+    { detail: [{ input: 'z'.repeat(100_000), loc: ['body', 'seed'], msg: 'Extra inputs are not permitted' }] },
+    /Extra inputs/,
+  ],
+]
+
+const plain = (body: unknown): UpstreamReply => ({ kind: 'json', body })
+const event = (body: object): UpstreamReply => ({ kind: 'stream', frames: [body], done: false })
+
+/** Errors in the place of an answer, under status 200. */
+export const INSTEAD: ReadonlyArray<[what: string, reply: UpstreamReply, kind: string, reason: RegExp]> = [
+  ['code and message', plain({ code: 400, message: 'The next message is wrong.' }), 'rejected', /next message/],
+  ['code and message, in an event', event({ code: 400, message: 'The next message is wrong.' }), 'rejected', /next/],
+  ['detail', plain({ detail: 'The next message is wrong.' }), 'failed', /next message/],
+  ['detail, in an event', event({ detail: 'The next message is wrong.' }), 'failed', /next message/],
+  ...[plain, event].map((send): (typeof INSTEAD)[number] => [
+    'base_resp of MiniMax',
+    send({
+      id: 'x',
+      choices: null,
+      usage: { total_tokens: 0 },
+      base_resp: { status_code: 1002, status_msg: 'rate limit' },
+    }),
+    ...(['overloaded', /rate limit/] as const),
+  ]),
+  [
+    'too long a prompt, of llama.cpp',
+    event({ error: { code: 500, message: 'Context size has been exceeded.', type: 'server_error' } }),
+    ...(['context_length', /Context size/] as const),
+  ],
+]
