@@ -13,7 +13,7 @@ export function withErrorStatus(fetch: typeof globalThis.fetch): typeof globalTh
     const pieces = body[Symbol.asyncIterator]()
     const { done, value } = await pieces.next()
     if (done) return new Response(null, { status, headers })
-    const whole = new Response(ReadableStream.from(resumed(value, pieces)), { status, headers })
+    const whole = new Response(resumed(value, pieces), { status, headers })
     if (!JSON_TEXT.test(Buffer.from(value).toString('utf8'))) return whole
     const text = await whole.text()
     const isError = errorDetail(text).message !== ''
@@ -24,11 +24,16 @@ export function withErrorStatus(fetch: typeof globalThis.fetch): typeof globalTh
 const JSON_TEXT = /^\s*[{[]/
 
 /** A body whose first piece has been read. */
-async function* resumed<T>(first: T, rest: AsyncIterator<T, unknown>): AsyncGenerator<T, void> {
-  try {
-    yield first
-    for (let next = await rest.next(); !next.done; next = await rest.next()) yield next.value
-  } finally {
-    await rest.return?.()
-  }
+function resumed<T>(first: T, rest: AsyncIterator<T, unknown>): ReadableStream<T> {
+  return new ReadableStream<T>({
+    start: (controller) => controller.enqueue(first),
+    async pull(controller) {
+      const next = await rest.next()
+      if (next.done) controller.close()
+      else controller.enqueue(next.value)
+    },
+    async cancel() {
+      await rest.return?.()
+    },
+  })
 }
