@@ -13,6 +13,12 @@ import { multipart, type RawAnswer, rawConnection } from '../support/http/raw-ht
 import { assertInvalid, assertRefused, sendRaw } from '../support/http/videos-app.ts'
 
 const MEBIBYTE = 1024 * 1024
+// Made before there are connections: on a busy machine it takes longer than an idle one is kept open.
+const UNPACKS_TOO_FAR = zstdCompressSync(
+  `{"model":"${randomBytes(8 * MEBIBYTE)
+    .toString('hex')
+    .repeat(5)}"}`,
+)
 let app: TestApp
 let person: TestPerson
 before(async () => {
@@ -155,10 +161,7 @@ test('200 for a compressed body in each coding, and for one that only claims to 
 })
 
 test('413 for a body that unpacks beyond the limit, whatever its ratio', async () => {
-  const text = `{"model":"${randomBytes(8 * MEBIBYTE)
-    .toString('hex')
-    .repeat(5)}"}`
-  const answer = await sendCoded('zstd', zstdCompressSync(Buffer.from(text)))
+  const answer = await sendCoded('zstd', UNPACKS_TOO_FAR)
   assertRefused(answer, { status: 413, code: 'request_too_large', message: /larger than 67108864 bytes/ })
 })
 
