@@ -52,7 +52,7 @@ function letNext(): void {
   if (waiting.length > 0) setImmediate(letNext)
 }
 
-/** `map` for arrays of any length: gives way to other work. Rejects with what `each` throws. `signal`: see `nextTurn`. */
+/** `map` for arrays of any length, with other work in between. Rejects with what `each` throws, and once `signal` aborts. */
 export async function mapInTurns<T, R>(
   items: readonly T[],
   each: (item: T, index: number) => R,

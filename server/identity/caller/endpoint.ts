@@ -3,7 +3,7 @@ import type { Static, TSchema, TUnknown } from 'typebox'
 import type { Config } from '../../config/config.ts'
 import type { Context, LiveContext } from '../../context.ts'
 import { ApiError, type ErrorCode } from '../../platform/errors.ts'
-import type { Lease } from '../../platform/http/body/byte-budget.ts'
+import { leaseUntilClosed } from '../../platform/http/body/byte-budget.ts'
 import { OPEN_BODY_BYTES_MAX } from '../../platform/http/body/parsers.ts'
 import { type RouteConfig, withForms } from '../../platform/http/server.ts'
 import { parseQuery } from '../../platform/schema/query.ts'
@@ -184,7 +184,7 @@ function addRoute(http: FastifyInstance, live: LiveContext, spec: Endpoint, admi
     onRequest: (request, reply, done) => {
       const enter = (principal: Principal | null) => {
         request.principal = principal
-        if (principal && accepts.size > 0) request.lease = openLease(ctx, principal, reply)
+        if (principal && accepts.size > 0) request.lease = leaseUntilClosed(ctx.budget, principal.org_id, reply)
         requireStorablePath(request)
         if (accepts.size > 0 && request.headers['content-type'] === undefined) requireSomeBody(request)
       }
@@ -213,15 +213,6 @@ function addRoute(http: FastifyInstance, live: LiveContext, spec: Endpoint, admi
       return tracing.within(request.span.context, () => spec.handle(ctx, call))
     },
   })
-}
-
-/** Its bytes are held until the answer has been sent or the client is gone. */
-function openLease({ budget }: Context, { org_id }: Principal, { raw }: FastifyReply): Lease {
-  const lease = budget.open(org_id)
-  // The client may have gone while the caller was being looked up.
-  if (raw.destroyed) lease.end()
-  else raw.once('close', () => lease.end())
-  return lease
 }
 
 declare module 'fastify' {

@@ -11,8 +11,8 @@ const WAITING_MAX = 512
 /** A body that is refused unread is read away when it is this small, and the connection goes on. */
 const SMALL_BODY_BYTES = 4 * 1024 * 1024
 /**
- * What is still read, and thrown away, of a larger one, so that its sender finds the answer instead of a broken connection: many clients look
- * for it only once they have sent everything. `silence`: until nothing has come for so long.
+ * How long the rest of a larger body is read and discarded, so that its sender receives the answer instead of a connection error: many clients
+ * read no answer before they have sent the whole body. `silence`: without any bytes; `total`: at most.
  */
 const LINGER_SECONDS = { silence: 10, total: 60 }
 const LINGER_BYTES_MAX = 128 * 1024 * 1024

@@ -123,7 +123,8 @@ async function runToEnd(
   const recorder = openEventRecorder(ctx, claimed, (error) => writeFailed.abort(error))
   const over = AbortSignal.any([signal, timeout, writeFailed.signal])
   const lease = ctx.budget.open(claimed.org_id, { patient: true })
-  over.addEventListener('abort', () => lease.end())
+  if (over.aborted) lease.end()
+  else over.addEventListener('abort', () => lease.end())
   let saved = false
   const last: ResponseEvent[] = []
   let run: ResponseRun | null = null

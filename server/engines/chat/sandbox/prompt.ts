@@ -35,7 +35,7 @@ export type Clues = {
   date: string | undefined
 }
 
-/** Gives way to other work while it reads a long conversation, until `signal` aborts. */
+/** Reads the conversation, a long one in steps between other work. Rejects once `signal` aborts. */
 export async function readPrompt(request: ChatRequest, signal?: AbortSignal): Promise<Prompt> {
   const asked = request.messages.filter((message) => message.role === 'user')
   const last = asked.at(-1) ?? { role: 'user', content: '' }

@@ -1,3 +1,4 @@
+import type { FastifyReply } from 'fastify'
 import { ApiError } from '../../errors.ts'
 
 const MEBIBYTE = 1024 * 1024
@@ -107,6 +108,15 @@ export function openByteBudget(limits: ByteLimits = LIMITS): ByteBudget {
       return lease
     },
   }
+}
+
+/** A lease that ends once the answer has been sent or the client is gone. */
+export function leaseUntilClosed(budget: ByteBudget, owner: string, { raw }: FastifyReply): Lease {
+  const lease = budget.open(owner)
+  // The client may have gone while the caller was being looked up.
+  if (raw.destroyed) lease.end()
+  else raw.once('close', () => lease.end())
+  return lease
 }
 
 function shareFull(bytes_max: number): ApiError {
