@@ -91,7 +91,7 @@ test('answers cut off at the end of the drain time are charged for what was prod
   closing(async (service, close) => {
     const person = await customer(service)
     const held = { kind: 'stream', frames: textFrames(['So far']).slice(0, 2), done: false, finally: 'stall' } as const
-    // Far beyond the context of the model, which bounds what an abandoned request pays for.
+    // Almost twice the context of the model, the most that is not refused: an abandoned request pays for the context alone.
     const content = 'word '.repeat(16_000)
     service.upstream.reply(...Array.from({ length: 6 }, () => held))
     const begun = await Promise.all(

@@ -166,7 +166,9 @@ export async function resolveReferences(
   if (wanted.length === 0) return new Map()
   let rows = await findItems(ctx.db, principal, { ids: wanted, bytes_max: Math.min(bytes_max, AT_ONCE_BYTES_MAX) })
   if (bytes_max > AT_ONCE_BYTES_MAX && rows.some(({ item }) => item === null)) {
-    await lease?.add(bytes_max)
+    const bytes = rows.reduce((sum, { size_bytes }) => sum + Number(size_bytes), 0)
+    if (bytes > bytes_max) throw referencesTooLarge(bytes_max)
+    await lease?.add(bytes)
     rows = await findItems(ctx.db, principal, { ids: wanted, bytes_max })
   }
   const found = new Map(rows.map(({ id, item }) => [id, item]))

@@ -22,8 +22,8 @@ export function dropOldest(items: readonly Item[], costs: readonly number[], exc
 
 /**
  * Which items to keep so that they cost at most `room` together, by the same rules: beside what is always kept, from the newest on. An item
- * is asked for its cost once, and no more than `room` is asked for: the costs of older items are 0. `cost` may give any higher number than
- * `most` for one that costs more.
+ * is asked for its cost at most once, and none once those before it cost more than `room`: the costs of items that were not asked are 0.
+ * For an item that costs more than `most`, `cost` may return any number above `most`.
  */
 export async function keepNewest(
   items: readonly Item[],

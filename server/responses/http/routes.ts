@@ -71,6 +71,8 @@ async function acceptBackground(
   const prepared = await prepareCall(ctx, deps, call, left.signal)
   const response = newResponse(ctx, call.body, prepared)
   await enqueueResponse(ctx, call, { response, input: prepared.input })
+  // Its worker counts the bytes again: a client that follows the response must not hold the room that the worker waits for.
+  call.lease.end()
   nameDropped(reply, { tools: prepared.tools.dropped, items: prepared.dropped_items })
   if (!call.body.stream) return response
   return streamBackground(ctx, { reply, timing, stopping }, call.principal, { response, after: -1 })

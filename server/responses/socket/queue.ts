@@ -43,8 +43,7 @@ export function serveTurns(turns: SocketTurns, lifetime_seconds: number): OnMess
     let notified = false
     for (let message = waiting.take(); message && !connection.signal.aborted; message = waiting.take()) {
       notified = closing !== null
-      await answer(message)
-      message.lease.end()
+      await answer(message).finally(message.lease.end)
     }
     working = false
     if (closing) close(closing, notified)
@@ -55,8 +54,9 @@ export function serveTurns(turns: SocketTurns, lifetime_seconds: number): OnMess
   })
   connection.signal.addEventListener('abort', () => waiting.clear())
   return (text, lease) => {
-    if (closing) return lease.end()
+    if (closing || connection.signal.aborted) return lease.end()
     if (!waiting.add(text, lease)) {
+      lease.end()
       waiting.clear()
       return connection.close(1008, 'too many messages')
     }

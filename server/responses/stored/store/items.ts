@@ -70,22 +70,22 @@ export async function findItems(
   db: Db,
   owner: Owner,
   wanted: { ids: readonly string[]; bytes_max: number },
-): Promise<{ id: string; item: Item | null }[]> {
+): Promise<{ id: string; size_bytes: bigint; item: Item | null }[]> {
   const { bytes_max } = wanted
   const ids = new Map(wanted.ids.map((id) => [itemKey(id), id]))
-  const result = await sql<{ id: string; item: Item | null }>`
+  const result = await sql<{ id: string; size_bytes: bigint; item: Item | null }>`
     with newest as materialized (
       select wanted.id, found.written, found.size_bytes from unnest(${[...ids.keys()]}::text[]) as wanted (id) cross join lateral (
         select i.written, octet_length(i.item::text)::bigint as size_bytes from response_items i
         where i.org_id = ${owner.org_id} and i.user_id = ${owner.user_id} and i.item_id = wanted.id
         order by i.written desc limit 1) found
     )
-    select n.id, i.item from newest n left join response_items i
+    select n.id, n.size_bytes, i.item from newest n left join response_items i
       on (select sum(size_bytes) from newest) <= ${bytes_max}
       and i.org_id = ${owner.org_id} and i.user_id = ${owner.user_id} and i.item_id = n.id and i.written = n.written`.execute(
     db,
   )
-  return result.rows.map(({ id, item }) => ({ id: ids.get(id)!, item }))
+  return result.rows.map((row) => ({ ...row, id: ids.get(row.id)! }))
 }
 
 /** The input items of a response, in order. */
