@@ -11,6 +11,8 @@ export function withoutEmptyMessages(
   { reasoning }: { reasoning: boolean },
 ): readonly ChatMessage[] {
   const kept: ChatMessage[] = []
+  /** The parts of the last message, where it was joined here: more of them are added in place, so that many messages cost no more. */
+  let own: ChatPart[] | null = null
   let isAfterEmpty = false
   for (const message of messages) {
     const full = withoutEmptyTexts(message)
@@ -20,8 +22,13 @@ export function withoutEmptyMessages(
     }
     const last = kept.at(-1)
     if (isAfterEmpty && last?.role === 'user' && full.role === 'user' && last.name === full.name) {
-      kept[kept.length - 1] = { ...last, content: joined(last.content, full.content) }
-    } else kept.push(full)
+      const content = joined(own ?? last.content, full.content, own)
+      own = typeof content === 'string' ? null : content
+      kept[kept.length - 1] = { ...last, content }
+    } else {
+      kept.push(full)
+      own = null
+    }
     isAfterEmpty = false
   }
   return kept.length > 0 ? kept : messages
@@ -57,9 +64,13 @@ function withoutEmptyTexts<M extends ChatMessage>(message: M): M {
   return { ...message, content: full.length > 0 ? full : '' }
 }
 
-function joined(before: string | ChatPart[], after: string | ChatPart[]): string | ChatPart[] {
+function joined(before: string | ChatPart[], after: string | ChatPart[], own: ChatPart[] | null): string | ChatPart[] {
   if (typeof before === 'string' && typeof after === 'string') return `${before}\n\n${after}`
-  return [before, after].flatMap((content): ChatPart[] =>
-    typeof content === 'string' ? [{ type: 'text', text: content }] : content,
-  )
+  const parts = own ?? [...partsOf(before)]
+  for (const part of partsOf(after)) parts.push(part)
+  return parts
+}
+
+function partsOf(content: string | ChatPart[]): ChatPart[] {
+  return typeof content === 'string' ? [{ type: 'text', text: content }] : content
 }

@@ -221,8 +221,7 @@ function serveConnection(
     close: (code, reason) => ws.close(code, reason),
   })
   const stopPings = sendPings(ws, timing.ping_seconds, cutOff)
-  const nextLease = leaseMessages(ws, socket, openLease)
-  ws.on('message', (data, isBinary) => onMessage(isBinary ? null : (data as Buffer), nextLease()))
+  deliverMessages(ws, socket, openLease, onMessage)
   // A protocol error closes the connection; `close` is emitted as well.
   ws.on('error', () => {})
   ws.once('close', () => {
@@ -231,27 +230,32 @@ function serveConnection(
   })
 }
 
-/**
- * Counts the bytes of each message as they come in, and reads no further without room for them. The connection of a client that finds none
- * is closed with 1013. Returns what hands over the lease of a message that is whole.
- */
-function leaseMessages(ws: WebSocket, socket: Duplex, openLease: () => Lease): () => Lease {
+/** Delivers each message with a lease of its bytes, counted as they come in, once there is room for them. Closes with 1013 if there is none. */
+function deliverMessages(ws: WebSocket, socket: Duplex, openLease: () => Lease, onMessage: OnMessage): void {
   let lease = openLease()
+  let counted = 0
+  let room: Promise<void> | undefined
   socket.prependListener('data', ({ length }: Buffer) => {
-    const room = lease.add(length)
-    if (!room) return
+    // Control frames come between messages, and no message is larger.
+    const more = Math.min(length, JSON_BYTES_MAX - counted)
+    counted += more
+    const waiting = lease.add(more)
+    if (!waiting) return
     ws.pause()
-    room.then(
-      () => ws.resume(),
-      () => ws.close(1013, 'too many bytes at once'),
-    )
+    room = waiting.then(() => {
+      room = undefined
+      ws.resume()
+    })
+    room.catch(() => ws.close(1013, 'too many bytes at once'))
+  })
+  ws.on('message', (data, isBinary) => {
+    const whole = lease
+    ;[lease, counted] = [openLease(), 0]
+    const deliver = () => onMessage(isBinary ? null : (data as Buffer), whole)
+    if (room) room.then(deliver, whole.end)
+    else deliver()
   })
   ws.once('close', () => lease.end())
-  return () => {
-    const whole = lease
-    lease = openLease()
-    return whole
-  }
 }
 
 function sendPings(ws: WebSocket, ping_seconds: number, cutOff: () => void): () => void {

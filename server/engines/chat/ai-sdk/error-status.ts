@@ -16,12 +16,22 @@ export function withErrorStatus(fetch: typeof globalThis.fetch): typeof globalTh
     const whole = new Response(resumed(value, pieces), { status, headers })
     if (!JSON_TEXT.test(Buffer.from(value).toString('utf8'))) return whole
     const text = await whole.text()
-    const isError = errorDetail(text).message !== ''
+    const isError = isJson(text) && errorDetail(text).message !== ''
     return new Response(text, { status: isError ? statusOfError(text) : status, headers })
   }
 }
 
 const JSON_TEXT = /^\s*[{[]/
+
+/** Lines of JSON are none, and no error. */
+function isJson(text: string): boolean {
+  try {
+    JSON.parse(text)
+    return true
+  } catch {
+    return false
+  }
+}
 
 /** A body whose first piece has been read. */
 function resumed<T>(first: T, rest: AsyncIterator<T, unknown>): ReadableStream<T> {

@@ -156,7 +156,7 @@ function readFirst(state: Call, chunk: Buffer): void {
   }
 }
 
-/** Reads a chunk; null when none has come for a while. */
+/** Reads a chunk; null reads what has waited for `FLUSH_MS`. */
 function readStream(state: Call, stream: Stream, chunk: Buffer | null): void {
   const { frames, queue, timer } = stream
   const before = queue.events.length

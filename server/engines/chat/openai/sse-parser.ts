@@ -10,7 +10,7 @@ export const LINE_BYTES_MAX = 64 * 1024 * 1024
 export type SseParser = {
   /** Reads a chunk of the socket. Throws RangeError on a line or an event longer than `LINE_BYTES_MAX`. */
   feed(chunk: Buffer): void
-  /** Nothing has come for a while: an event that is complete without its blank line, or its line break, is read. */
+  /** Something has waited for a while: an event that is complete without its blank line, or its line break, is read. */
   flush(): void
   /** The body ended; what is left without its last line break is still read. */
   end(): void

@@ -76,6 +76,17 @@ test('whoever finds no room in time learns whose room it is', async () => {
   await room
 })
 
+test('a request that waits twice holds nothing once it has ended', async () => {
+  const budget = open()
+  const [one, two] = [budget.open('a'), budget.open('a')]
+  one.add(401 * KIB)
+  const rooms = [two.add(100 * KIB)!, two.add(150 * KIB)!]
+  two.end()
+  for (const room of rooms) await assert.rejects(room)
+  one.end()
+  assert.equal(budget.held(), 0)
+})
+
 test('a request that ends while it waits stops waiting and holds nothing', async () => {
   const budget = open()
   const [one, two] = [budget.open('a'), budget.open('a')]

@@ -65,7 +65,7 @@ export function openByteBudget(limits: ByteLimits = LIMITS): ByteBudget {
       let leased = 0
       let ended = false
       let wait_ms = limits.wait_seconds * 1000
-      let stopWaiting: ((error: Error) => void) | null = null
+      const waits = new Set<(error: Error) => void>()
       const take = (bytes: number) => {
         leased += bytes
         hold(owner, bytes)
@@ -76,16 +76,17 @@ export function openByteBudget(limits: ByteLimits = LIMITS): ByteBudget {
           const since = performance.now()
           const leave = (settle: () => void) => {
             waiting.delete(entry)
+            waits.delete(stop)
             clearTimeout(timer)
             wait_ms -= performance.now() - since
-            stopWaiting = null
             settle()
           }
           const entry = { ...asked, grant: () => leave(() => resolve(take(asked.bytes))) }
-          stopWaiting = (error) => leave(() => reject(error))
-          const timeOut = () => stopWaiting?.(hasShare(asked) ? processFull() : shareFull(limits.owner))
+          const stop = (error: Error) => leave(() => reject(error))
+          const timeOut = () => stop(hasShare(asked) ? processFull() : shareFull(limits.owner))
           const timer = patient ? undefined : setTimeout(timeOut, Math.max(0, wait_ms))
           waiting.add(entry)
+          waits.add(stop)
         })
       const lease: Lease = {
         add(bytes) {
@@ -99,7 +100,7 @@ export function openByteBudget(limits: ByteLimits = LIMITS): ByteBudget {
         },
         end() {
           ended = true
-          stopWaiting?.(new ApiError('invalid_request_error', 'The request ended before it was read.'))
+          for (const stop of waits) stop(new ApiError('invalid_request_error', 'The request ended before it was read.'))
           if (exceeding.get(owner) === lease) exceeding.delete(owner)
           release(owner, leased)
           leased = 0

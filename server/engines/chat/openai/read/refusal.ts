@@ -43,7 +43,8 @@ const PATH =
   /^(the )?file (was )?not found\.?$|\b(unknown|invalid|unrecognized) (request )?(url|path|route|endpoint)|^cannot (post|get)\b/i
 
 /** What a request may have and a model may not take. */
-const REQUEST = /\b(support\w*|parameters?|tools?|(image|audio|video|file)s?)\b/i
+const REQUEST =
+  /\b((?<!\b(contact|our|customer|technical) )support\w*|parameters?|tools?|(image|audio|video|file)s?)\b/i
 
 /** What a client may send that goes upstream. `model` is not among them: it is ours. */
 const FIELDS: ReadonlySet<string> = new Set([
