@@ -40,9 +40,15 @@ function failed({ name, file, line, nesting, details }: Ended, outside = ''): Fr
   // The test inside has said it already.
   if (error?.failureType === 'subtestsFailed') return undefined
   const { cause = error } = error ?? {}
-  const text = cause instanceof Error ? withoutNode(cause.stack ?? cause.message) : String(cause)
   const where = file === undefined || nesting === 0 ? '' : `${relative(process.cwd(), file)}:${line}`
-  return { test: { name, outcome: 'failed', where, error: `${text}\n${outside}`.trim() } }
+  return { test: { name, outcome: 'failed', where, error: `${textOf(cause)}\n${outside}`.trim() } }
+}
+
+/** An error with its causes, since `fetch failed` alone says nothing. */
+function textOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error)
+  const text = withoutNode(error.stack ?? error.message)
+  return error.cause === undefined ? text : `${text}\ncaused by ${textOf(error.cause)}`
 }
 
 function withoutNode(stack: string): string {

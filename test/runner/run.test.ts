@@ -33,7 +33,7 @@ test('a run ends with its counts, and with what it skipped, each with its reason
 
 test('a run fails by the name of each test, hook, import, process and open server that fails', (t) => {
   const { stdout, status } = run(t, {
-    'assertion.test.ts': "import { test } from 'node:test'\ntest('fails', () => { throw new Error('no tea') })",
+    'assertion.test.ts': "import { test } from 'node:test'\ntest('fails', () => { throw new Error('no tea', { cause: new Error('no water') }) })",
     'hook.test.ts':
       "import { after, test } from 'node:test'\nafter(() => { throw new Error('no cups') })\ntest('passes', () => {})",
     'import.test.ts': "import './missing.ts'",
@@ -48,7 +48,7 @@ test('a run fails by the name of each test, hook, import, process and open serve
   assert.equal(status, 1)
   assert.doesNotMatch(stdout, /# Skipped/)
   const end = stdout.slice(stdout.lastIndexOf('# Failed'))
-  assert.match(end, /assertion\.test\.ts:2 fails\n +Error: no tea/)
+  assert.match(end, /assertion\.test\.ts:2 fails\n +Error: no tea\n(?: +at .*\n)* +caused by Error: no water/)
   assert.match(end, /hook\.test\.ts[^\n]*\n +Error: no cups/)
   assert.match(end, /import\.test\.ts[^\n]*\n[^\n]*missing\.ts/)
   assert.match(end, /exits\.test\.ts ended its process \(3\)/)
