@@ -23,11 +23,13 @@ for (const kind of TLS_PROXIES)
     sendsNothingTwice(kind)
   })
 
-test('no proxy keeps an idle connection as long as the service does, nor ends a socket before it', () => {
+test('the service keeps an idle connection longer than proxies do by default, and none ends a socket before it', () => {
   const read = (path: string) => readFileSync(join(ROOT, path), 'utf8')
   const kept = Number(/KEEP_ALIVE_SECONDS = (\d+)/.exec(read('server/platform/http/server.ts'))![1])
   const [nginx, caddy] = [read('deploy/nginx.conf'), read('deploy/Caddyfile')]
-  assert.ok(Number(/keepalive_timeout (\d+)s;/.exec(nginx)![1]) < kept)
+  // 60 s: the default of nginx (`keepalive_timeout` of an upstream) and of AWS's Application Load Balancer.
+  assert.ok(kept > 60)
+  assert.doesNotMatch(nginx, /keepalive_timeout/)
   assert.ok(Number(/keepalive (\d+)s/.exec(caddy)![1]) < kept)
   const timeouts = [...nginx.matchAll(/proxy_(?:read|send)_timeout (\d+)m;/g)].map(
     ([, minutes]) => Number(minutes) * 60,

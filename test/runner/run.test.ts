@@ -33,7 +33,8 @@ test('a run ends with its counts, and with what it skipped, each with its reason
 
 test('a run fails by the name of each test, hook, import, process and open server that fails', (t) => {
   const { stdout, status } = run(t, {
-    'assertion.test.ts': "import { test } from 'node:test'\ntest('fails', () => { throw new Error('no tea', { cause: new Error('no water') }) })",
+    'assertion.test.ts':
+      "import { test } from 'node:test'\ntest('fails', () => { throw new Error('no tea', { cause: new Error('no water') }) })",
     'hook.test.ts':
       "import { after, test } from 'node:test'\nafter(() => { throw new Error('no cups') })\ntest('passes', () => {})",
     'import.test.ts': "import './missing.ts'",

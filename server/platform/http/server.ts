@@ -34,7 +34,8 @@ import type { Sockets } from './websocket.ts'
 const REQUEST_SECONDS = 900
 /** Time limit for receiving a body on a route without uploads. */
 const BODY_SECONDS = 60
-const KEEP_ALIVE_SECONDS = 10
+/** Longer than proxies keep idle connections by default (60 s: nginx, AWS): otherwise a request meets a connection that is just being closed. */
+const KEEP_ALIVE_SECONDS = 75
 const CONNECTIONS_MAX = 10_000
 
 /** Options of a route that this file reads. */
