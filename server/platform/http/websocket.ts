@@ -188,10 +188,8 @@ function requireRoom(open: ReadonlySet<Open>, owner: string, { connections_max, 
   let own = 0
   for (const each of open) if (each.owner === owner) own += 1
   if (own < per_owner_max && open.size < connections_max) return
-  throw new ApiError(
-    'server_is_overloaded',
-    'There are too many WebSocket connections. Close one, or use server-sent events.',
-  )
+  const text = 'There are too many WebSocket connections. Close one, or use server-sent events.'
+  throw new ApiError('server_is_overloaded', text)
 }
 
 type Served = Pick<Connection, 'request_id' | 'draining'> & { socket: Duplex; timing: SocketTiming; openLease(): Lease }
@@ -232,14 +230,13 @@ function serveConnection(
 
 /** Delivers each message with a lease of its bytes, counted as they come in, once there is room for them. Closes with 1013 if there is none. */
 function deliverMessages(ws: WebSocket, socket: Duplex, openLease: () => Lease, onMessage: OnMessage): void {
-  let lease = openLease()
-  let counted = 0
+  let [lease, received, counted] = [openLease(), 0, 0]
   let room: Promise<void> | undefined
   socket.prependListener('data', ({ length }: Buffer) => {
-    // Control frames come between messages, and no message is larger.
-    const more = Math.min(length, JSON_BYTES_MAX - counted)
-    counted += more
-    const waiting = lease.add(more)
+    received += length
+    if (received <= counted) return
+    const waiting = lease.add(received - counted)
+    counted = received
     if (!waiting) return
     ws.pause()
     room = waiting.then(() => {
@@ -250,11 +247,16 @@ function deliverMessages(ws: WebSocket, socket: Duplex, openLease: () => Lease, 
   })
   ws.on('message', (data, isBinary) => {
     const whole = lease
-    ;[lease, counted] = [openLease(), 0]
+    ;[lease, received, counted] = [openLease(), 0, 0]
     const deliver = () => onMessage(isBinary ? null : (data as Buffer), whole)
     if (room) room.then(deliver, whole.end)
     else deliver()
   })
+  // Pings and pongs, each behind two bytes and a mask, are not part of a message.
+  const uncount = ({ length }: Buffer) => {
+    received -= 6 + length
+  }
+  ws.on('ping', uncount).on('pong', uncount)
   ws.once('close', () => lease.end())
 }
 
