@@ -3,10 +3,11 @@ import { after, afterEach, before, test } from 'node:test'
 import { openMeter } from '../../../server/billing/meter.ts'
 import type { Context } from '../../../server/context.ts'
 import { ApiError } from '../../../server/platform/errors.ts'
+import { armFailpoint } from '../../../server/platform/failpoint.ts'
 import { ClaimLost } from '../../../server/responses/background/event-recorder.ts'
 import { finishRun } from '../../../server/responses/background/finish-run.ts'
 import { startResponseWorker } from '../../../server/responses/background/response-worker.ts'
-import { runClaimed, SLACK_SECONDS } from '../../../server/responses/background/run-claimed.ts'
+import { CANCELLED, runClaimed, SLACK_SECONDS } from '../../../server/responses/background/run-claimed.ts'
 import { openContextLengths } from '../../../server/responses/context/lengths.ts'
 import { failResponse } from '../../../server/responses/events/event.ts'
 import type { ResponseObject } from '../../../server/responses/schema/response.ts'
@@ -38,6 +39,9 @@ async function startWorker(stop_seconds: number) {
     },
   }
 }
+
+/** A test that waits for room without end fails. */
+const ONE_MINUTE = { timeout: 60_000 }
 
 const HANGING = {
   kind: 'stream',
@@ -148,5 +152,23 @@ test('a run that takes too long fails with `upstream_timeout`, and is charged fo
   const types = (await service.events(id)).map(({ type }) => type)
   assert.deepEqual(types.slice(-3), ['response.output_item.done', 'error', 'response.failed'])
   assert.equal((await chargesOf(service.app, service.person)).length, before + 1)
+  await meter.close()
+})
+
+test('a run that is canceled before or while it waits for room in memory ends as cancelled', ONE_MINUTE, async () => {
+  const { ctx } = service.app
+  const meter = openMeter(ctx.db)
+  for (const when of [(cancel: () => void) => cancel(), setImmediate]) {
+    const { id } = (await service.submit({ input: 'x'.repeat(100_000) })).body
+    const claimed = await claimResponse(ctx.db, id, 'canceled')
+    const others = ctx.budget.open(service.person.org_id)
+    others.add(64_000_000)
+    const canceling = new AbortController()
+    armFailpoint('response_begun', () => void when(() => canceling.abort(CANCELLED)))
+    await runClaimed(ctx, { meter, lengths: openContextLengths() }, claimed!, canceling.signal)
+    assert.equal((await service.call('GET', id)).body.status, 'cancelled')
+    others.end()
+    assert.equal(ctx.budget.held(), 0)
+  }
   await meter.close()
 })

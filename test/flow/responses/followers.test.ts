@@ -1,16 +1,20 @@
 import assert from 'node:assert/strict'
 import { after, afterEach, before, test } from 'node:test'
+import { openByteBudget } from '../../../server/platform/http/body/byte-budget.ts'
 import { type BackgroundApp, startBackgroundApp } from '../../support/http/background-app.ts'
 import { readEvents } from '../../support/http/response-requests.ts'
 import { textFrames } from '../../support/upstream/chat-upstream.ts'
 import { type PostgresProxy, postgresProxy } from '../../support/upstream/postgres-proxy.ts'
+
+/** Room for one request of more than a few bytes at a time. */
+const SMALL = { total: 500_000, owner: 100_000, wait_seconds: 600 }
 
 /** `far` answers requests over a stretch of network that can be damaged; `service` works, with a database that stays. */
 let service: BackgroundApp
 let proxy: PostgresProxy
 let far: BackgroundApp
 before(async () => {
-  service = await startBackgroundApp()
+  service = await startBackgroundApp({ budget: openByteBudget(SMALL) })
   proxy = await postgresProxy(service.app.database.url)
   const database = { ...service.app.database, url: proxy.url }
   far = await startBackgroundApp({ worker: false, beside: { ...service, app: { ...service.app, database } } })
@@ -32,6 +36,9 @@ const HANGING = {
 /** Gives no reason to finish. */
 const ENDLESS = { ...HANGING, frames: HANGING.frames.slice(0, -2) }
 
+/** A test that waits for room without end fails. */
+const ONE_MINUTE = { timeout: 60_000 }
+
 /** A stream that has sent `word`; `rest` resolves with its text to the end. */
 async function following(answer: Response, word: string) {
   assert.equal(answer.status, 200)
@@ -50,11 +57,11 @@ async function following(answer: Response, word: string) {
 }
 
 const headers = () => ({ authorization: `Bearer ${service.person.key}`, 'content-type': 'application/json' })
-const submitStreamed = (app: { url: string }) =>
+const submitStreamed = (app: { url: string }, input = 'Hello') =>
   fetch(`${app.url}/v1/responses`, {
     method: 'POST',
     headers: headers(),
-    body: JSON.stringify({ model: 'm', input: 'Hello', background: true, stream: true }),
+    body: JSON.stringify({ model: 'm', input, background: true, stream: true }),
   })
 const readStreamed = (app: { url: string }, id: string) =>
   fetch(`${app.url}/v1/responses/${id}?stream=true`, { headers: headers() })
@@ -77,6 +84,11 @@ test('followers over POST and GET resume after a database outage, and get every 
     )
     assert.equal(events.at(-1)!.type, 'response.completed')
   }
+})
+
+test('a client that follows its background response takes no room that the response needs', ONE_MINUTE, async () => {
+  const submitted = await following(await submitStreamed(service.app, 'word '.repeat(60_000)), 'response.queued')
+  assert.match(await submitted.rest(), /response\.completed/)
 })
 
 test('a stop of the service cuts off followers of a response that does not end, long before its limit for requests', async () => {

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { type Meter, openMeter } from '../../../server/billing/meter.ts'
+import type { ByteBudget } from '../../../server/platform/http/body/byte-budget.ts'
 import { runClaimed } from '../../../server/responses/background/run-claimed.ts'
 import { openContextLengths } from '../../../server/responses/context/lengths.ts'
 import type { ResponseObject } from '../../../server/responses/schema/response.ts'
@@ -19,11 +20,13 @@ export type BackgroundApp = Awaited<ReturnType<typeof startBackgroundApp>>
 export async function startBackgroundApp({
   worker = true,
   beside,
+  budget,
 }: {
   worker?: boolean
+  budget?: ByteBudget
   beside?: { app: TestApp; upstream: ChatUpstream; person: TestPerson }
 } = {}) {
-  const service = await startChatService([MODEL], { background: worker, beside, more: MORE })
+  const service = await startChatService([MODEL], { background: worker, beside, budget, more: MORE })
   const { app } = service
   const person = beside?.person ?? (await newCustomer(app))
   const meter = openMeter(app.ctx.db)

@@ -1,3 +1,4 @@
+import type { ByteBudget } from '../../../server/platform/http/body/byte-budget.ts'
 import { type ChatUpstream, startChatUpstream } from '../upstream/chat-upstream.ts'
 import { newCustomer, startApp, type TestApp, type TestPerson } from './app.ts'
 import { type HttpResponse, send } from './send.ts'
@@ -8,16 +9,17 @@ export type TestModel = { id: string; engine?: object | string; [setting: string
 type ServiceOptions = Pick<NonNullable<Parameters<typeof startApp>[0]>, 'background' | 'log' | 'timing'> & {
   /** Lines of the configuration. */
   more?: string
+  budget?: ByteBudget | undefined
   /** A second process on the database and the chat server of this service. */
   beside?: { app: TestApp; upstream: ChatUpstream } | undefined
 }
 
 /** The service with a scriptable chat server and these models, which cost 1 and 2 for a million tokens unless their settings say otherwise. */
 export async function startChatService(models: readonly TestModel[], options: ServiceOptions = {}) {
-  const { more = '', beside, ...rest } = options
+  const { more = '', beside, budget, ...rest } = options
   const upstream = beside?.upstream ?? (await startChatUpstream())
   const config = chatConfig(models, upstream) + more
-  const app = await startApp({ ...rest, config, ...(beside && { beside: beside.app }) })
+  const app = await startApp({ ...rest, config, ...(budget && { budget }), ...(beside && { beside: beside.app }) })
   return {
     app,
     upstream,

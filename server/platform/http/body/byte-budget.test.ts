@@ -1,7 +1,10 @@
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import type { ServerResponse } from 'node:http'
+import { PassThrough } from 'node:stream'
 import { test } from 'node:test'
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { openByteBudget } from './byte-budget.ts'
+import { leaseUntilClosed, openByteBudget } from './byte-budget.ts'
 
 const KIB = 1024
 const open = (changes = {}) => openByteBudget({ total: 1000 * KIB, owner: 400 * KIB, wait_seconds: 600, ...changes })
@@ -98,4 +101,16 @@ test('a request that ends while it waits stops waiting and holds nothing', async
   assert.equal(budget.held(), 0)
   assert.equal(two.add(500 * KIB), undefined)
   assert.equal(budget.held(), 0)
+})
+
+test('a lease of an answer whose client is gone, before or after it was opened, holds nothing', async () => {
+  const budget = open()
+  const [early, late] = [new PassThrough(), new PassThrough()] as unknown as [ServerResponse, ServerResponse]
+  early.destroy()
+  const leases = [early, late].map((raw) => leaseUntilClosed(budget, 'a', { raw }))
+  for (const lease of leases) lease.add(100 * KIB)
+  assert.equal(budget.held('a'), 100 * KIB)
+  late.destroy()
+  await once(late, 'close')
+  assert.equal(budget.held('a'), 0)
 })

@@ -112,7 +112,7 @@ export function openByteBudget(limits: ByteLimits = LIMITS): ByteBudget {
 }
 
 /** A lease that ends once the answer has been sent or the client is gone. */
-export function leaseUntilClosed(budget: ByteBudget, owner: string, { raw }: FastifyReply): Lease {
+export function leaseUntilClosed(budget: ByteBudget, owner: string, { raw }: Pick<FastifyReply, 'raw'>): Lease {
   const lease = budget.open(owner)
   // The client may have gone while the caller was being looked up.
   if (raw.destroyed) lease.end()
