@@ -4,9 +4,10 @@ import type { ServerResponse } from 'node:http'
 import { PassThrough } from 'node:stream'
 import { test } from 'node:test'
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { leaseUntilClosed, openByteBudget } from './byte-budget.ts'
+import { type Lease, leaseUntilClosed, openByteBudget } from './byte-budget.ts'
 
 const KIB = 1024
+type Triple<T> = [T, T, T]
 const open = (changes = {}) => openByteBudget({ total: 1000 * KIB, owner: 400 * KIB, wait_seconds: 600, ...changes })
 
 /** Whether a promise has been settled by now. */
@@ -77,6 +78,36 @@ test('whoever finds no room in time learns whose room it is', async () => {
   const room = patient.add(200 * KIB)
   one.end()
   await room
+})
+
+test('patient requests that each hold what the others wait for go on one at a time, whatever else is held', async () => {
+  const budget = open()
+  const [one, two, three] = ['a', 'b', 'c'].map((owner) => budget.open(owner, { patient: true })) as Triple<Lease>
+  for (const lease of [one, two, three]) assert.equal(lease.add(300 * KIB), undefined)
+  const other = budget.open('d')
+  assert.equal(other.add(100 * KIB), undefined)
+  const rooms = [one, two].map((lease) => lease.add(150 * KIB)!)
+  assert.deepEqual(await Promise.all(rooms.map(isWaiting)), [true, true], 'the third may still end')
+  rooms.push(three.add(200 * KIB)!)
+  assert.deepEqual(await Promise.all(rooms.map(isWaiting)), [false, true, true])
+  const more = one.add(300 * KIB)!
+  await more
+  assert.equal(budget.held('a'), 750 * KIB)
+  one.end()
+  assert.deepEqual(await Promise.all(rooms.map(isWaiting)), [false, false, true])
+  two.end()
+  await rooms[2]
+  for (const lease of [three, other]) lease.end()
+  assert.equal(budget.held(), 0)
+})
+
+test('a patient request that is larger than everything together goes on, once', async () => {
+  const budget = open()
+  const leases = ['a', 'b'].map((owner) => budget.open(owner, { patient: true }))
+  const rooms = leases.map((lease) => lease.add(1100 * KIB))
+  assert.deepEqual(await Promise.all(rooms.map(isWaiting)), [false, true])
+  leases[0]!.end()
+  await rooms[1]
 })
 
 test('a request that waits twice holds nothing once it has ended', async () => {

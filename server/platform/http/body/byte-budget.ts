@@ -5,8 +5,8 @@ const MEBIBYTE = 1024 * 1024
 
 /**
  * Bytes that the requests of a process hold at once, and those of one owner among them. One request of an owner at a time may exceed the
- * share, so that of several that are partly read one goes on. A request waits for room for `wait_seconds` in all. In memory a byte becomes
- * three or four while a body is read.
+ * share, so that of several that are partly read one goes on. A request waits for room for `wait_seconds` in all, a patient one without end:
+ * of those that wait for each other one at a time may exceed the total. In memory a byte becomes three or four while a body is read.
  */
 export type ByteLimits = { total: number; owner: number; wait_seconds: number }
 const LIMITS: ByteLimits = { total: 512 * MEBIBYTE, owner: 40 * MEBIBYTE, wait_seconds: 10 }
@@ -33,44 +33,64 @@ export type ByteBudget = {
   held(owner?: string): number
 }
 
-type Asked = { owner: string; bytes: number; lease: object }
+/** What a lease holds. */
+type Holder = { owner: string; patient: boolean; bytes: number }
+type Asked = { holder: Holder; bytes: number }
 type Waiting = Asked & { grant(): void }
 
 export function openByteBudget(limits: ByteLimits = LIMITS): ByteBudget {
   const owners = new Map<string, number>()
-  /** The lease of each owner that exceeds the share. */
-  const exceeding = new Map<string, object>()
+  /** The holder of each owner that exceeds the share. */
+  const exceeding = new Map<string, Holder>()
+  /** The holder that exceeds the total. */
+  let alone: Holder | null = null
   const waiting = new Set<Waiting>()
   let total = 0
   const held = (owner: string) => owners.get(owner) ?? 0
-  const hasShare = ({ owner, bytes, lease }: Asked) =>
-    held(owner) + bytes <= limits.owner || (exceeding.get(owner) ?? lease) === lease
+  const hasShare = ({ holder, bytes }: Asked) =>
+    held(holder.owner) + bytes <= limits.owner || (exceeding.get(holder.owner) ?? holder) === holder
   const hasRoom = (asked: Asked) => hasShare(asked) && total + asked.bytes <= limits.total
-  const hold = (owner: string, bytes: number) => {
+  const hold = (holder: Holder, bytes: number) => {
     total += bytes
-    const now = held(owner) + bytes
-    if (now > 0) owners.set(owner, now)
-    else owners.delete(owner)
+    holder.bytes += bytes
+    const now = held(holder.owner) + bytes
+    if (now > 0) owners.set(holder.owner, now)
+    else owners.delete(holder.owner)
   }
-  const release = (owner: string, bytes: number) => {
-    if (bytes === 0) return
-    hold(owner, -bytes)
+  const take = ({ holder, bytes }: Asked) => {
+    hold(holder, bytes)
+    if (held(holder.owner) > limits.owner) exceeding.set(holder.owner, holder)
+  }
+  const release = (holder: Holder) => {
+    if (exceeding.get(holder.owner) === holder) exceeding.delete(holder.owner)
+    if (alone === holder) alone = null
+    if (holder.bytes === 0) return
+    hold(holder, -holder.bytes)
     for (const each of waiting) if (hasRoom(each)) each.grant()
+    letOneExceed()
+  }
+  /** Patient holders that each wait for what the others hold would wait for ever: the first goes on, beyond the total, until its end. */
+  const letOneExceed = () => {
+    const stuck = [...waiting].filter(({ holder }) => holder.patient)
+    const kept = [...new Set(stuck.map(({ holder }) => holder))].reduce((sum, { bytes }) => sum + bytes, 0)
+    if (stuck.some((each) => hasShare(each) && kept + each.bytes <= limits.total)) return
+    const own = stuck.filter(({ holder }) => holder === alone)
+    // It has all that it waited for, and will end.
+    if (alone && own.length === 0) return
+    const next = [...own, ...stuck].find(hasShare)
+    if (!next) return
+    alone = next.holder
+    next.grant()
   }
   return {
     held: (owner) => (owner === undefined ? total : held(owner)),
     open(owner, { patient = false } = {}) {
+      const holder: Holder = { owner, patient, bytes: 0 }
       let read = 0
       let asked = 0
-      let leased = 0
       let ended = false
       let wait_ms = limits.wait_seconds * 1000
       const waits = new Set<(error: Error) => void>()
-      const take = (bytes: number) => {
-        leased += bytes
-        hold(owner, bytes)
-        if (held(owner) > limits.owner) exceeding.set(owner, lease)
-      }
       const wait = (asked: Asked) =>
         new Promise<void>((resolve, reject) => {
           const since = performance.now()
@@ -81,32 +101,30 @@ export function openByteBudget(limits: ByteLimits = LIMITS): ByteBudget {
             wait_ms -= performance.now() - since
             settle()
           }
-          const entry = { ...asked, grant: () => leave(() => resolve(take(asked.bytes))) }
+          const entry = { ...asked, grant: () => leave(() => resolve(take(asked))) }
           const stop = (error: Error) => leave(() => reject(error))
           const timeOut = () => stop(hasShare(asked) ? processFull() : shareFull(limits.owner))
           const timer = patient ? undefined : setTimeout(timeOut, Math.max(0, wait_ms))
           waiting.add(entry)
           waits.add(stop)
+          if (patient) letOneExceed()
         })
-      const lease: Lease = {
+      return {
         add(bytes) {
           read += bytes
           if (read <= FREE_BYTES || ended) return undefined
-          const more = { owner, bytes: read - asked, lease }
+          const more = { holder, bytes: read - asked }
           asked = read
           if (!hasRoom(more)) return wait(more)
-          take(more.bytes)
+          take(more)
           return undefined
         },
         end() {
           ended = true
           for (const stop of waits) stop(new ApiError('invalid_request_error', 'The request ended before it was read.'))
-          if (exceeding.get(owner) === lease) exceeding.delete(owner)
-          release(owner, leased)
-          leased = 0
+          release(holder)
         },
       }
-      return lease
     },
   }
 }
