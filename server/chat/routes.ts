@@ -8,6 +8,7 @@ import type { Principal } from '../identity/caller/principal.ts'
 import { unixSeconds } from '../platform/clock.ts'
 import { ApiError, errorBody } from '../platform/errors.ts'
 import { abortOnLeaving } from '../platform/http/abort-on-disconnect.ts'
+import type { Lease } from '../platform/http/body/byte-budget.ts'
 import { openEventStream, STREAM_TIMING, type StreamTiming } from '../platform/http/sse.ts'
 import { randomHex } from '../platform/ids.ts'
 import { isRecord } from '../platform/json/record.ts'
@@ -40,7 +41,12 @@ export function chatEndpoints(meter: Meter, timing: StreamTiming = STREAM_TIMING
       async handle(ctx, { principal, request, reply }) {
         const body = checkBody(readLegacy(request.body))
         const left = abortOnLeaving(reply)
-        const turn = await openTurn(ctx, meter, { principal, request_id: request.id, body }, left.signal)
+        const turn = await openTurn(
+          ctx,
+          meter,
+          { principal, request_id: request.id, body, lease: request.lease! },
+          left.signal,
+        )
         const head: AnswerHead = { id: newCompletionId(), created: unixSeconds(ctx.clock.now()), model: body.model }
         if (!body.stream) return collectAnswer(turn, head)
         const include_usage = body.stream_options?.include_usage ?? false
@@ -70,10 +76,10 @@ function readLegacy(body: unknown): unknown {
 async function openTurn(
   ctx: Context,
   meter: Meter,
-  call: { principal: Principal; request_id: string; body: ChatBody },
+  call: { principal: Principal; request_id: string; body: ChatBody; lease: Lease },
   left: AbortSignal,
 ): Promise<Turn> {
-  const { principal, request_id, body } = call
+  const { principal, request_id, body, lease } = call
   const model = entitledChatModel(ctx.config, principal.plan, body.model)
   const served = ctx.engines.chat.get(model.id)!
   const names = chatNames(body)
@@ -84,7 +90,7 @@ async function openTurn(
   if (admitted) await admitted
   const messages = await resolveMessages(
     ctx,
-    { org_id: principal.org_id, model, engine: served.engine, messages: body.messages },
+    { org_id: principal.org_id, model, engine: served.engine, lease, messages: body.messages },
     left,
   )
   const { engine } = served

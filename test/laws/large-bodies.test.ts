@@ -7,6 +7,7 @@ import { type BodyMessage, ChatBody, LENGTHS_MAX } from '../../server/chat/schem
 import type { Context } from '../../server/context.ts'
 import { sandboxChat } from '../../server/engines/chat/sandbox/adapter.ts'
 import { readPrompt } from '../../server/engines/chat/sandbox/prompt.ts'
+import { openByteBudget } from '../../server/platform/http/body/byte-budget.ts'
 import { assembleRequest } from '../../server/responses/context/assemble.ts'
 import { openContextLengths } from '../../server/responses/context/lengths.ts'
 import { checkBody } from '../../server/responses/request/check/body.ts'
@@ -128,6 +129,7 @@ test('an error in the last of 20,000 messages is found at about the cost of chec
 const SECRETS: Context['secrets'] = ['s']
 const NOTHING = {} as Context
 const NEVER = new AbortController().signal
+const lease = openByteBudget().open('o')
 const engine = sandboxChat({ kind: 'sandbox' })
 // biome-ignore lint/suspicious/noExplicitAny: of a model only what assembling looks at.
 const model = { id: 'm', context_length: null, capabilities: [], reasoning_efforts: [], extra_params: [] } as any
@@ -141,11 +143,11 @@ test('messages cost in proportion to their number: answers of tools, their resul
     })),
   ]
   await assertLinear('answers of tools', LENGTHS_MAX.items, async (size) => {
-    const work = { org_id: 'o', model, engine, messages: answers(size) }
+    const work = { org_id: 'o', model, engine, lease, messages: answers(size) }
     await resolveMessages(NOTHING, work, NEVER)
   })
   await assertLinear('results of tools, put into words', LENGTHS_MAX.items, async (size) => {
-    const work = { org_id: 'o', model, engine, messages: answers(size) }
+    const work = { org_id: 'o', model, engine, lease, messages: answers(size) }
     await readPrompt({ model: 'm', messages: await resolveMessages(NOTHING, work, NEVER), n: 1, stream: false })
   })
 })
@@ -180,6 +182,7 @@ test('input items cost in proportion to their number, each kind by itself and in
           org_id: 'o',
           model,
           served,
+          lease,
           body,
           context,
           skipped: [],
@@ -204,6 +207,7 @@ test('150,000 pairs of call and output, as a chain may hold, become messages', a
     org_id: 'o',
     model,
     served,
+    lease,
     body,
     context,
     skipped: [],

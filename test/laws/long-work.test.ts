@@ -7,6 +7,7 @@ import { readBase64 } from '../../server/chat/parts/inline.ts'
 import { newBudget } from '../../server/chat/parts/source.ts'
 import type { ChatRequest } from '../../server/engines/chat/contract.ts'
 import { countInput } from '../../server/engines/chat/sandbox/input-tokens.ts'
+import { openByteBudget } from '../../server/platform/http/body/byte-budget.ts'
 import { checkTools } from '../../server/responses/request/check/tools.ts'
 import { bodyDigests } from '../../server/videos/create/idempotency.ts'
 import { longestTurn } from '../support/processor-time.ts'
@@ -53,7 +54,7 @@ const WORK: Record<string, () => unknown> = {
     partsOfContent(
       SOURCE,
       { bytes: WORDS, filename: undefined },
-      { org_id: 'org', model: MODEL, budget: newBudget(), signal: soon() },
+      { org_id: 'org', model: MODEL, budget: newBudget(), lease: openByteBudget().open('org'), signal: soon() },
     ),
   'digest a body with a text of 60 MiB': () => bodyDigests(['s'], { prompt: LONG }),
   'digest a body of many members': () => bodyDigests(['s'], { a: MANY }),

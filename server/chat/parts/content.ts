@@ -1,5 +1,4 @@
 import { isUtf8 } from 'node:buffer'
-import type { ChatModelConfig } from '../../config/config.ts'
 import type { ChatPart } from '../../engines/chat/contract.ts'
 import { cleanFilename } from '../../files/filename.ts'
 import { PdfError, type PdfFault, renderPdf } from '../../media/pdf/render.ts'
@@ -9,7 +8,16 @@ import { utf8Slices } from '../../platform/bytes.ts'
 import { ApiError } from '../../platform/errors.ts'
 import { turnTaker } from '../../platform/turns.ts'
 import { tooLarge } from './inline.ts'
-import { type Budget, BYTES_MAX, type PartKind, type PartSource, refuse, requireCapability, spend } from './source.ts'
+import {
+  type Budget,
+  BYTES_MAX,
+  type PartKind,
+  type PartSource,
+  type PartWork,
+  refuse,
+  requireCapability,
+  spend,
+} from './source.ts'
 
 /** Content in memory, with the base64 text it came as, if any. */
 export type Content = { bytes: Buffer; base64?: string; filename: string | undefined }
@@ -21,7 +29,7 @@ export type Content = { bytes: Buffer; base64?: string; filename: string | undef
 export async function partsOfContent(
   source: PartSource,
   content: Content,
-  work: { org_id: string; model: ChatModelConfig; budget: Budget; signal: AbortSignal },
+  work: Omit<PartWork, 'engine'> & { budget: Budget; signal: AbortSignal },
 ): Promise<ChatPart[]> {
   const { bytes } = content
   const { media_type, family } = await recognizeBytes(bytes)
@@ -120,7 +128,7 @@ function textPart(bytes: Buffer, filename: string | undefined): ChatPart {
 async function pagesOf(
   source: PartSource,
   bytes: Buffer,
-  { org_id, budget, signal }: { org_id: string; budget: Budget; signal: AbortSignal },
+  { org_id, lease, budget, signal }: Pick<PartWork, 'org_id' | 'lease'> & { budget: Budget; signal: AbortSignal },
 ): Promise<ChatPart[]> {
   const pages = await renderPdf(bytes, { owner: org_id, signal }).catch((error: unknown) => {
     if (!(error instanceof PdfError)) throw error
@@ -128,7 +136,9 @@ async function pagesOf(
     throw new ApiError('server_is_overloaded', 'Too many PDFs are being read at the moment. Try again shortly.')
   })
   // One piece was already counted for the part itself.
-  spend(budget, source, { pieces: pages.length - 1, bytes: pages.reduce((sum, page) => sum + page.length, 0) })
+  const size_bytes = pages.reduce((sum, page) => sum + page.length, 0)
+  spend(budget, source, { pieces: pages.length - 1, bytes: size_bytes })
+  await lease.add(size_bytes)
   return pages.map((page) => {
     const base64 = Buffer.from(page.buffer, page.byteOffset, page.length).toString('base64')
     return mediaPart('image', `data:image/jpeg;base64,${base64}`, source)

@@ -3,6 +3,7 @@ import { createServer, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo, LookupFunction } from 'node:net'
 import { after, before, beforeEach, test } from 'node:test'
 import { ApiError } from '../../platform/errors.ts'
+import { openByteBudget } from '../../platform/http/body/byte-budget.ts'
 import { fetchRemote } from './remote.ts'
 import { newBudget, type PartSource } from './source.ts'
 
@@ -99,6 +100,23 @@ test('bytes are counted as they arrive: the fetch stops when the request is over
   assert.ok(budget.bytes > -1_000_000, 'it stopped within one read of the limit')
 })
 
+test('bytes are fetched as fast as there is room: 503 when it comes too late, also for the fetch', async () => {
+  const full = openByteBudget({ total: 200_000, owner: 200_000, wait_seconds: 0.01 })
+  const others = full.open('b')
+  others.add(200_000)
+  const endless = (more: object) => caught(() => fetchRemote(source(`${origin}/endless`), { ...limits(), ...more }))
+  assert.equal((await endless({ lease: full.open('a') })).code, 'server_is_overloaded')
+  const ending = new AbortController()
+  const lease = full.open('a')
+  const add = (bytes: number) => {
+    const room = lease.add(bytes)
+    if (room) others.end()
+    if (room) ending.abort()
+    return room
+  }
+  assert.equal((await endless({ lease: { ...lease, add }, signal: ending.signal })).code, 'server_is_overloaded')
+})
+
 test('a client that disconnects ends the fetch', async () => {
   const left = new AbortController()
   const pending = refusalOf(() => fetchRemote(source(`${origin}/announced`), { ...limits(), signal: left.signal }))
@@ -125,7 +143,12 @@ const source = (url: string): PartSource & { from: 'url' } => ({
 })
 
 /** The test's own host stands in for a public one. */
-const limits = () => ({ budget: newBudget(), signal: new AbortController().signal, trusted_origins: [origin] })
+const limits = () => ({
+  budget: newBudget(),
+  lease: openByteBudget().open('a'),
+  signal: new AbortController().signal,
+  trusted_origins: [origin],
+})
 
 function fetched(path: string): Promise<Buffer> {
   return fetchRemote(source(origin + path), limits())

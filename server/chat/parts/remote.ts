@@ -1,4 +1,6 @@
 import type { LookupFunction } from 'node:net'
+import { ApiError } from '../../platform/errors.ts'
+import type { Lease } from '../../platform/http/body/byte-budget.ts'
 import { publicFetch } from '../../platform/outbound/client.ts'
 import { OutboundError } from '../../platform/outbound/error.ts'
 import { parsePublicUrl, requirePublicHost } from '../../platform/outbound/guard.ts'
@@ -30,16 +32,23 @@ export async function requirePublicName(source: Remote, lookup?: LookupFunction)
 }
 
 /**
- * Fetches a URL within the limits of its kind and of the request. Every failure is the same error, so that the answer reveals nothing about
+ * Fetches a URL within the limits of its kind and of the request, as fast as there is room for its bytes. Every failure is the same error, so that the answer reveals nothing about
  * hosts and networks. Throws ApiError 400. `lookup` and `trusted_origins` are those of `publicFetch`.
  */
 export async function fetchRemote(
   source: Remote,
-  options: { budget: Budget; signal: AbortSignal; lookup?: LookupFunction; trusted_origins?: readonly string[] },
+  options: {
+    budget: Budget
+    lease: Lease
+    signal: AbortSignal
+    lookup?: LookupFunction
+    trusted_origins?: readonly string[]
+  },
 ): Promise<Buffer> {
-  const { budget, ...rest } = options
+  const { budget, lease, ...rest } = options
   const kind = kindsOf(source)
   const chunks: Uint8Array[] = []
+  let waited = false
   try {
     const reply = await publicFetch(source.url, {
       ...rest,
@@ -50,11 +59,22 @@ export async function fetchRemote(
     for await (const chunk of reply.body) {
       spend(budget, source, { bytes: chunk.length })
       chunks.push(chunk)
+      const room = lease.add(chunk.length)
+      if (!room) continue
+      waited = true
+      await room
     }
   } catch (error) {
+    if (waited && error instanceof OutboundError) throw noRoom(error)
     throw fetchError(source, error)
   }
   return Buffer.concat(chunks)
+}
+
+/** The time of the fetch went by while it waited for room. */
+function noRoom(cause: OutboundError): ApiError {
+  const text = 'The service has too many large requests at once to fetch files. Try again shortly.'
+  return new ApiError('server_is_overloaded', text, { cause })
 }
 
 const FETCH_MS = 10_000

@@ -3,6 +3,7 @@ import type { ChatEngine } from '../../engines/chat/contract.ts'
 import type { Purpose } from '../../files/purposes.ts'
 import type { MediaFamily } from '../../media/probe/recognize.ts'
 import { ApiError } from '../../platform/errors.ts'
+import type { Lease } from '../../platform/http/body/byte-budget.ts'
 import { mismatch } from '../check.ts'
 
 type Detail = 'auto' | 'low' | 'high'
@@ -20,8 +21,11 @@ export type PartSource = { param: string; blame: string; refuses?: Partial<Recor
   | { from: 'file_url'; url: string; filename?: string }
 )
 
-/** Who the parts are made for: the organization that owns the files, the model that must accept them, the engine they are sent to. */
-export type PartWork = { org_id: string; model: ChatModelConfig; engine: ChatEngine }
+/**
+ * Who the parts are made for: the organization that owns the files, the model that must accept them, the engine they are sent to. `lease` counts
+ * the bytes that are read beside the request.
+ */
+export type PartWork = { org_id: string; model: ChatModelConfig; engine: ChatEngine; lease: Lease }
 
 /** Kinds of content. A PDF is rendered page by page; `text` is any document in UTF-8. */
 export type PartKind = MediaFamily | 'pdf' | 'text'

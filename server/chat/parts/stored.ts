@@ -23,7 +23,7 @@ import {
 type Stored = PartSource & { from: 'file_id' }
 
 /**
- * The files of a request, in one query. Throws ApiError 400 for the first that is unknown, another organization's or expired (the same error
+ * The files of a request, in one query, once there is room for their bytes. Throws ApiError 400 for the first that is unknown, another organization's or expired (the same error
  * for all three), that the model does not accept, or that is too large.
  */
 export async function findStored(
@@ -33,6 +33,7 @@ export async function findStored(
 ): Promise<Map<string, FileRow>> {
   const ids = sources.map(({ file_id }) => file_id)
   const files = await findFiles(ctx.db, { org_id: work.org_id, ids, now: ctx.clock.now() })
+  let bytes = 0
   for (const source of sources) {
     const file = files.get(source.file_id)
     if (!file) throw noSuchFile(source)
@@ -43,7 +44,9 @@ export async function findStored(
     if (file.size_bytes > BYTES_MAX[kind])
       throw refuse(source, `it is larger than ${BYTES_MAX[kind]} bytes. Upload a smaller one.`)
     spend(work.budget, source, { bytes: file.size_bytes })
+    bytes += file.size_bytes
   }
+  await work.lease.add(bytes)
   return files
 }
 

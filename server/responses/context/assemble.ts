@@ -6,6 +6,7 @@ import type { Context } from '../../context.ts'
 import type { ChatEngine } from '../../engines/chat/contract.ts'
 import type { Served } from '../../engines/engine-entry.ts'
 import { ApiError } from '../../platform/errors.ts'
+import type { Lease } from '../../platform/http/body/byte-budget.ts'
 import { giveWay } from '../../platform/turns.ts'
 import { type EngineSettings, RESPONSE_NAMES } from '../request/engine-request.ts'
 import type { ContextItem } from '../schema/items.ts'
@@ -21,6 +22,8 @@ export type AnswerRequest = {
   org_id: string
   model: ChatModelConfig
   served: Served<ChatEngine>
+  /** Of the request: counts the bytes of its files. */
+  lease: Lease
   body: CreateResponse
   context: readonly ContextItem[]
   /** Types of items that were left out before. */
@@ -38,11 +41,11 @@ export async function assembleRequest(
   asked: AnswerRequest,
   left: AbortSignal,
 ): Promise<AssembledRequest> {
-  const { org_id, served, body, settings } = asked
+  const { org_id, served, lease, body, settings } = asked
   const model = { ...asked.model, context_length: asked.model.context_length ?? statedLength(asked) }
   requirePairs(asked.context)
   await giveWay(asked.context.length, left)
-  const work = { org_id, model, engine: served.engine, nameOf: settings.tools.nameOf }
+  const work = { org_id, model, engine: served.engine, lease, nameOf: settings.tools.nameOf }
   const fitting = { model, engine: served.engine, body, build: requestBuilder(ctx, asked) }
   const context = await dropUnneededMedia(ctx, fitting, { work, context: asked.context, left })
   const drafts = await draftItems(ctx, work, context, left)

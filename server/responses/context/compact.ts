@@ -36,7 +36,7 @@ export async function compact(
   call: Pick<ResponseCall, 'principal' | 'request_id' | 'body' | 'lease'>,
   left: AbortSignal,
 ): Promise<{ compacted: CompactedResponse; dropped_items: readonly string[] }> {
-  const { principal, request_id, body } = call
+  const { principal, request_id, body, lease } = call
   const { org_id } = principal
   const model = entitledChatModel(ctx.config, principal.plan, body.model)
   const served = ctx.engines.chat.get(model.id)!
@@ -47,7 +47,7 @@ export async function compact(
   const conversation = [...context, SUMMARY_REQUEST]
   const summary = summaryBody(body)
   const settings = engineSettings(summary, model)
-  const asked = { org_id, model, served, body: summary, context: conversation, skipped, settings, lengths }
+  const asked = { org_id, model, served, lease, body: summary, context: conversation, skipped, settings, lengths }
   const { turn: asking, dropped_items } = await assembleRequest(ctx, asked, left)
   const wanted = { principal, request_id, model, engine: served.engine, ...asking }
   const turn = await startTurn(ctx, meter, wanted, left)

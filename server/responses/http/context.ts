@@ -45,10 +45,11 @@ function countTokens({ meter, lengths }: ResponseDeps): Endpoint {
       const served = ctx.engines.chat.get(model.id)!
       const settings = checkForModel(body, model)
       const left = abortOnLeaving(reply).signal
-      const { context, skipped } = await loadContext(ctx, { principal, body, lease: request.lease! })
+      const lease = request.lease!
+      const { context, skipped } = await loadContext(ctx, { principal, body, lease })
       const admitted = meter.admit(org_id)
       if (admitted) await admitted
-      const asked = { org_id, model, served, body, context, skipped, settings, lengths }
+      const asked = { org_id, model, served, lease, body, context, skipped, settings, lengths }
       const { turn, dropped_items } = await assembleRequest(ctx, asked, left)
       nameDropped(reply, { items: dropped_items })
       const most = Math.max(COUNTED_TOKENS_MAX, model.context_length ?? 0)

@@ -38,7 +38,7 @@ export async function prepareCall(
   call: ResponseCall,
   left: AbortSignal,
 ): Promise<PreparedCall> {
-  const { principal, body } = call
+  const { principal, body, lease } = call
   const { org_id } = principal
   const model = entitledChatModel(ctx.config, principal.plan, body.model)
   const served = ctx.engines.chat.get(model.id)!
@@ -50,7 +50,7 @@ export async function prepareCall(
   if (body.background && !call.queued) await requireRoom(ctx, principal, { added: 1 })
   const prepared = { model, engine: served.engine, tools: settings.tools, history, input }
   if (call.generate === false) return { ...prepared, turn: null, dropped_items: skipped }
-  const asked = { org_id, model, served, body, context, skipped, settings, lengths }
+  const asked = { org_id, model, served, lease, body, context, skipped, settings, lengths }
   const { turn, dropped_items } = await assembleRequest(ctx, asked, left)
   turn.request.stream = !call.plain
   return { ...prepared, turn, dropped_items }

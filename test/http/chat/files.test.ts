@@ -4,6 +4,7 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, beforeEach, test } from 'node:test'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import sharp from 'sharp'
 import { pngHeader, sampleMedia, samplePicture } from '../../support/data/media.ts'
 import { endlessPdf, lockedPdf, samplePdf } from '../../support/data/pdf.ts'
@@ -266,6 +267,18 @@ test('400, not 500, for a file whose bytes are lost', async () => {
   await service.app.ctx.blobs.remove(rows[0].blob_key)
   for (const model of ['m', 'fetcher'])
     await assertRefused(file({ file_id }), 'invalid_file', 'file.file_id', /no such file/, model)
+})
+
+test('the bytes of files count in the memory of their organization until the request is answered', async () => {
+  const file_id = await upload('x'.repeat(200_000), 'user_data')
+  const { app, person, upstream } = service
+  upstream.reply({ kind: 'stall' })
+  const asking = ask([file({ file_id })])
+  while (upstream.requests.length === 0) await nextTurn()
+  assert.ok(app.ctx.budget.held(person.org_id) >= 200_000)
+  upstream.release()
+  assert.equal((await asking).status, 200)
+  while (app.ctx.budget.held() > 0) await nextTurn()
 })
 
 function bytesOf(url: string): Buffer {

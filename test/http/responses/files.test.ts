@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { after, before, beforeEach, test } from 'node:test'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import sharp from 'sharp'
 import { pngHeader, samplePicture } from '../../support/data/media.ts'
 import { lockedPdf, samplePdf } from '../../support/data/pdf.ts'
@@ -193,6 +194,18 @@ test('400 names previous_response_id for a missing file of an earlier response',
   const previous = { model: 'm', input: 'And?', previous_response_id: first.body.id }
   const { status, body } = await send(service.app, 'POST', '/v1/responses', { key: service.person.key }, previous)
   assert.deepEqual([status, body.error.code, body.error.param], [400, 'invalid_file', 'previous_response_id'])
+})
+
+test('the bytes of files count in the memory of their organization until the request is answered', async () => {
+  const file_id = await upload('x'.repeat(200_000), 'user_data')
+  const { app, person, upstream } = service
+  upstream.reply({ kind: 'stall' })
+  const asking = ask([file({ file_id })])
+  while (upstream.requests.length === 0) await nextTurn()
+  assert.ok(app.ctx.budget.held(person.org_id) >= 200_000)
+  upstream.release()
+  assert.equal((await asking).status, 200)
+  while (app.ctx.budget.held() > 0) await nextTurn()
 })
 
 function respond(input: unknown, model = 'm'): Promise<HttpResponse> {

@@ -14,7 +14,7 @@ const LIMITS: ByteLimits = { total: 512 * MEBIBYTE, owner: 40 * MEBIBYTE, wait_s
 /** Less is not counted, so that ordinary requests cost nothing here. */
 const FREE_BYTES = 64 * 1024
 
-/** The bytes of one request: of its body or message, and of the conversation that was read for it. */
+/** The bytes of one request: of its body or message, and of the conversation and the files that were read for it. */
 export type Lease = {
   /**
    * Counts bytes that are being read, or about to be. Undefined when there is room for them; else a promise to await before more is read. It
@@ -139,7 +139,7 @@ export function leaseUntilClosed(budget: ByteBudget, owner: string, { raw }: Pic
 }
 
 function shareFull(bytes_max: number): ApiError {
-  const text = `The requests of your organization that are not answered yet have more than ${bytes_max} bytes. Wait for answers before you send more, and upload files instead of sending them inline.`
+  const text = `The requests of your organization that are not answered yet have more than ${bytes_max} bytes, with the files that are read for them. Wait for answers before you send more.`
   return new ApiError('too_many_requests', text, { retry_after_seconds: RETRY_SECONDS })
 }
 
