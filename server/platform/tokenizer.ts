@@ -107,6 +107,8 @@ const NO_RANK = 0x7fffffff
 
 const starts = new Int32Array(WORD_BYTES_MAX + 2)
 const ranks = new Int32Array(WORD_BYTES_MAX + 2)
+/** The ids of two bytes: half of all look-ups are of these. */
+const pairs = new Int32Array(1 << 16).fill(NO_RANK)
 
 let loaded: Vocabulary | null = null
 
@@ -122,6 +124,7 @@ function vocabulary(): Vocabulary {
   tokens.forEach((token, id) => {
     ids.set(typeof token === 'string' ? bytesAsText(token) : String.fromCharCode(...token), id)
   })
+  for (const [bytes, id] of ids) if (bytes.length === 2) pairs[pairAt(bytes, 0)] = id
   loaded = { tokens, ids, words: new RegExp(O200K_TOKEN_SPLIT_REGEX) }
   return loaded
 }
@@ -188,11 +191,20 @@ function characterStart(bytes: string, at: number): number {
   return start
 }
 
+function pairAt(bytes: string, at: number): number {
+  return (bytes.charCodeAt(at) << 8) | bytes.charCodeAt(at + 1)
+}
+
 /** Byte pair encoding: joins the neighbors whose union has the lowest id until none has one. */
 function merge(bytes: string, ids: ReadonlyMap<string, number>, into: number[] | null): number {
   let parts = bytes.length
   for (let i = 0; i <= parts; i++) starts[i] = i
-  const rankAt = (i: number) => (i + 2 > parts ? NO_RANK : (ids.get(bytes.slice(starts[i], starts[i + 2])) ?? NO_RANK))
+  const rankAt = (i: number) => {
+    if (i + 2 > parts) return NO_RANK
+    const [from, to] = [starts[i]!, starts[i + 2]!]
+    if (to - from === 2) return pairs[pairAt(bytes, from)]!
+    return ids.get(bytes.slice(from, to)) ?? NO_RANK
+  }
   for (let i = 0; i < parts; i++) ranks[i] = rankAt(i)
   for (;;) {
     let lowest = NO_RANK

@@ -8,6 +8,7 @@ import { newBudget } from '../../server/chat/parts/source.ts'
 import type { ChatRequest } from '../../server/engines/chat/contract.ts'
 import { countInput } from '../../server/engines/chat/sandbox/input-tokens.ts'
 import { openByteBudget } from '../../server/platform/http/body/byte-budget.ts'
+import { countTokensInTurns } from '../../server/platform/tokenizer.ts'
 import { checkTools } from '../../server/responses/request/check/tools.ts'
 import { bodyDigests } from '../../server/videos/create/idempotency.ts'
 import { longestTurn } from '../support/processor-time.ts'
@@ -23,6 +24,8 @@ const MANY = Array.from({ length: 9 }, () =>
 const BASE64 = Buffer.alloc(49_999_998, 1).toString('base64')
 /** Written anew: a text that is put together of two is copied when it is first read. */
 const NEARLY_BASE64 = Buffer.from(`${BASE64.slice(0, -4)}AA-A`).toString('latin1')
+/** In no order: of three bytes each, and most pairs of them are no token. */
+const IDEOGRAPHS = String.fromCharCode(...Array.from({ length: 100_000 }, (_, i) => 0x4e00 + ((i * 7919) % 20_000)))
 const WORDS = Buffer.from('ä word. '.repeat(5_000_000))
 const described: ChatRequest = {
   ...{ model: 'm', n: 1, stream: false, messages: [] },
@@ -63,6 +66,7 @@ const WORK: Record<string, () => unknown> = {
   'refuse tools of 60 MB': () => checkTools(namespaces),
   'count a tool described in 40 MiB': () => countInput(described, soon()),
   'estimate a tool described in 40 MiB': () => countRequest(described, { signal: soon() }),
+  'count ideographs that make no words': () => countTokensInTurns(IDEOGRAPHS),
   'bound the tokens of a call with arguments of 40 MiB': () => boundsOf(called),
 }
 

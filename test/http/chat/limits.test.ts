@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, test } from 'node:test'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { TSchema } from 'typebox'
 import { ChatBody } from '../../../server/chat/schema.ts'
 import { CreateResponse } from '../../../server/responses/schema/response.ts'
@@ -10,7 +11,11 @@ import { messageParts } from './message-parts.ts'
 
 let service: ChatApp
 before(async () => {
-  service = await startChatApp([{ id: 'm' }, { id: 'fetcher', engine: { fetches_urls: true } }])
+  service = await startChatApp([
+    { id: 'm' },
+    { id: 'short', context_length: 16_384, max_output_tokens: 1024 },
+    { id: 'fetcher', engine: { fetches_urls: true } },
+  ])
 })
 after(() => service.close())
 beforeEach(() => service.upstream.requests.splice(0))
@@ -66,6 +71,20 @@ test('402 for counting the input of a response without a balance: nothing is fet
   const body = { model: 'm', input: 'Hello' }
   const answer = await send(service.app, 'POST', '/v1/responses/input_tokens', { key: poor.key }, body)
   assert.deepEqual([answer.status, answer.body.error.code], [402, 'insufficient_credits'])
+})
+
+test('others are answered while an input of words that take long to count is counted', async () => {
+  const runs = Array.from({ length: 12_000 }, (_, i) => '='.repeat(32 + (i % 60)) + '-'.repeat(64 - (i % 60)))
+  const messages = [{ role: 'user', content: runs.join('a') }]
+  let counted = false
+  const long = service.chat({ model: 'short', messages }, service.outsider).finally(() => {
+    counted = true
+  })
+  while (service.app.ctx.budget.held(service.outsider.org_id) === 0) await nextTurn()
+  let answered = 0
+  for (; !counted; answered++) assert.equal((await service.chat()).status, 200)
+  assert.equal((await long).body.error.code, 'context_length_exceeded')
+  assert.ok(answered > 3, `${answered} answers`)
 })
 
 const { given, assertRefused } = messageParts(() => service, 'chat')
