@@ -208,10 +208,10 @@ export async function boundsOf(request: ChatRequest, signal?: AbortSignal): Prom
     const given = message.tool_calls.reduce((sum, call) => sum + Buffer.byteLength(call.function.arguments), 0)
     text += given
     // As JSON they are longer, and have names and ids.
-    more += (await jsonBytes(message.tool_calls)) - given
+    more += (await jsonBytes(message.tool_calls, signal)) - given
   }
-  if (request.tools) text += await jsonBytes(request.tools)
-  if (request.response_format) more += await jsonBytes(request.response_format)
+  if (request.tools) text += await jsonBytes(request.tools, signal)
+  if (request.response_format) more += await jsonBytes(request.response_format, signal)
   return {
     least: leastTokens(text),
     most: text + more + media * MEDIA_TOKENS_MAX,

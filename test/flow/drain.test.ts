@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import type { TestModel } from '../support/http/chat-app.ts'
 import {
   ask,
   chargesOf,
@@ -12,8 +14,11 @@ import { rawConnection } from '../support/http/raw-http.ts'
 import { textFrames, USAGE } from '../support/upstream/chat-upstream.ts'
 
 /** Runs `use` on a service that it may close: the database stays, to be looked at afterwards. */
-async function closing(use: (service: MeteredChatApp, close: () => Promise<void>) => Promise<void>): Promise<void> {
-  const service = await startMeteredChatApp()
+async function closing(
+  use: (service: MeteredChatApp, close: () => Promise<void>) => Promise<void>,
+  models: readonly TestModel[] = [],
+): Promise<void> {
+  const service = await startMeteredChatApp({ models })
   const { app } = service.app
   let closed: Promise<void> | null = null
   const close = () => {
@@ -114,3 +119,26 @@ test('answers cut off at the end of the drain time are charged for what was prod
     assert.equal(charges.length, 6)
     for (const { input_tokens, output_tokens } of charges) assert.deepEqual([input_tokens, output_tokens], [8192, 2])
   }))
+
+const LONG = { id: 'long-1', context_length: 1_000_000, max_output_tokens: 1000 }
+
+test('what is read and counted of a request ends with its connection, so that the process does not go on for it', () =>
+  closing(
+    async (service, close) => {
+      const person = await customer(service)
+      const runs = Array.from({ length: 60_000 }, (_, i) => '='.repeat(32 + (i % 60)) + '-'.repeat(64 - (i % 60)))
+      const messages = [{ role: 'user', content: runs.join('a') }]
+      const used = process.threadCpuUsage()
+      const seconds = () => process.threadCpuUsage(used).user / 1e6
+      const asking = ask(service.app, person, { model: LONG.id, messages })
+      // It takes about ten times as long.
+      while (seconds() < 0.4) await nextTurn()
+      const closed = close()
+      service.app.app.http.server.closeAllConnections()
+      await Promise.all([assert.rejects(asking), closed])
+      const before = seconds()
+      for (let turns = 0; turns < 100; turns++) await nextTurn()
+      assert.ok(seconds() - before < 0.2, `${seconds() - before} s`)
+    },
+    [LONG],
+  ))

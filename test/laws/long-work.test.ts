@@ -6,7 +6,9 @@ import { partsOfContent } from '../../server/chat/parts/content.ts'
 import { readBase64 } from '../../server/chat/parts/inline.ts'
 import { newBudget } from '../../server/chat/parts/source.ts'
 import type { ChatRequest } from '../../server/engines/chat/contract.ts'
+import { encodeRequest, type RequestForm } from '../../server/engines/chat/openai/encode-request.ts'
 import { countInput } from '../../server/engines/chat/sandbox/input-tokens.ts'
+import { readPrompt } from '../../server/engines/chat/sandbox/prompt.ts'
 import { openByteBudget } from '../../server/platform/http/body/byte-budget.ts'
 import { countTokensInTurns } from '../../server/platform/tokenizer.ts'
 import { checkTools } from '../../server/responses/request/check/tools.ts'
@@ -47,6 +49,13 @@ const namespaces = Array.from({ length: 100 }, (_, i) => ({
     ...{ type: 'function', name: `t${j}`, parameters: { a: LONG.slice(0, 60_000) } },
   })),
 }))
+const FORM: RequestForm = {
+  max_tokens_field: 'max_tokens',
+  system_messages: 'separate',
+  accepts: undefined,
+  developer_role: true,
+  reasoning_content_input: true,
+}
 /** To count so many tokens takes minutes; what it is about shows in the first turns. */
 const soon = () => AbortSignal.timeout(300)
 
@@ -68,6 +77,31 @@ const WORK: Record<string, () => unknown> = {
   'estimate a tool described in 40 MiB': () => countRequest(described, { signal: soon() }),
   'count ideographs that make no words': () => countTokensInTurns(IDEOGRAPHS),
   'bound the tokens of a call with arguments of 40 MiB': () => boundsOf(called),
+}
+
+/** Work on what a request holds, until nobody waits for its answer. */
+const ABANDONED: Record<string, (signal: AbortSignal) => unknown> = {
+  'decode base64': (signal) => readBase64(SOURCE, BASE64, { signal }),
+  'take line breaks out of base64': (signal) => readBase64(SOURCE, NEARLY_BASE64, { signal }),
+  'look at bytes for text': (signal) =>
+    partsOfContent(
+      SOURCE,
+      { bytes: WORDS, filename: undefined },
+      { org_id: 'org', model: MODEL, budget: newBudget(), lease: openByteBudget().open('org'), signal },
+    ),
+  'bound the tokens of tools': (signal) => boundsOf(described, signal),
+  'bound the tokens of calls': (signal) => boundsOf(called, signal),
+  'write a request for an engine': (signal) => encodeRequest(described, FORM, { model: 'm', stream: false }, signal),
+  'read a conversation for the test model': (signal) => readPrompt(described, signal),
+}
+
+for (const [name, work] of Object.entries(ABANDONED)) {
+  test(`a signal ends the work to ${name} at its next turn`, async () => {
+    const left = new AbortController()
+    const gone = new Error('gone')
+    setImmediate(() => left.abort(gone))
+    await assert.rejects(async () => await work(left.signal), gone)
+  })
 }
 
 for (const [name, work] of Object.entries(WORK)) {

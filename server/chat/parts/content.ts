@@ -33,7 +33,7 @@ export async function partsOfContent(
 ): Promise<ChatPart[]> {
   const { bytes } = content
   const { media_type, family } = await recognizeBytes(bytes)
-  const kind = family ?? (await documentKind(media_type, bytes))
+  const kind = family ?? (await documentKind(media_type, bytes, work.signal))
   if (kind === null) throw refuse(source, UNKNOWN_CONTENT)
   requireFamily(source, { kind, media_type })
   requireCapability(work.model, source, kind)
@@ -84,13 +84,13 @@ function soundPart(source: PartSource, media_type: string, data: string): SoundP
 /** Control characters that text does not contain. */
 const BINARY = /[\x00-\x08\x0e-\x1a\x1c-\x1f\x7f]/
 
-async function documentKind(media_type: string, bytes: Buffer): Promise<PartKind | null> {
+async function documentKind(media_type: string, bytes: Buffer, signal: AbortSignal): Promise<PartKind | null> {
   if (media_type === 'application/pdf') return 'pdf'
-  return bytes.length > 0 && (await isText(bytes)) ? 'text' : null
+  return bytes.length > 0 && (await isText(bytes, signal)) ? 'text' : null
 }
 
-async function isText(bytes: Buffer): Promise<boolean> {
-  const turn = turnTaker(1)
+async function isText(bytes: Buffer, signal: AbortSignal): Promise<boolean> {
+  const turn = turnTaker(1, signal)
   for (const slice of utf8Slices(bytes)) {
     if (!isUtf8(slice) || BINARY.test(slice.toString('latin1'))) return false
     const other = turn()

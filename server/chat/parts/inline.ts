@@ -1,6 +1,9 @@
 import { turnTaker } from '../../platform/turns.ts'
 import { BYTES_MAX, type PartKind, type PartSource, refuse } from './source.ts'
 
+/** `kind`: what it must be. `signal`: see `nextTurn`. */
+export type Reading = { kind?: PartKind; signal?: AbortSignal }
+
 /** Content of the request itself. `base64` is the text of `bytes`. */
 export type Inline = { bytes: Buffer; base64: string }
 
@@ -14,23 +17,23 @@ export function isBareBase64(text: string): boolean {
 }
 
 /** The content of a data URL: base64 alone. Its media type may be missing or wrong, since the bytes decide. Rejects with ApiError 400. */
-export async function readDataUrl(source: PartSource, url: string, kind?: PartKind): Promise<Inline> {
+export async function readDataUrl(source: PartSource, url: string, reading?: Reading): Promise<Inline> {
   const comma = url.slice(0, HEAD_MAX).indexOf(',')
   if (comma < 0 || !HEAD.test(url.slice(0, comma)))
     throw refuse(source, "a data URL has the form 'data:<media type>;base64,<data>'.")
-  return readBase64(source, url.slice(comma + 1), kind)
+  return readBase64(source, url.slice(comma + 1), reading)
 }
 
 /**
  * The content of base64 in the standard alphabet, padded, with or without line breaks. The size is checked before decoding; long text is
  * decoded in slices that let other work run. Rejects with ApiError 400.
  */
-export async function readBase64(source: PartSource, text: string, kind?: PartKind): Promise<Inline> {
+export async function readBase64(source: PartSource, text: string, { kind, signal }: Reading = {}): Promise<Inline> {
   const max = kind ? BYTES_MAX[kind] : LARGEST
   if (sizeOf(text) > max * WITH_BREAKS) throw refuse(source, tooLarge(max))
-  const first = await decode(text)
-  const base64 = first ? text : await withoutBreaks(text)
-  const bytes = first ?? (await decode(base64))
+  const first = await decode(text, signal)
+  const base64 = first ? text : await withoutBreaks(text, signal)
+  const bytes = first ?? (await decode(base64, signal))
   if (bytes === null) throw refuse(source, 'it is not valid base64. Use the standard alphabet with padding.')
   if (bytes.length > max) throw refuse(source, tooLarge(max))
   return { bytes, base64 }
@@ -45,9 +48,9 @@ function sizeOf(base64: string): number {
   return (base64.length / 4) * 3 - padding
 }
 
-async function withoutBreaks(text: string): Promise<string> {
+async function withoutBreaks(text: string, signal: AbortSignal | undefined): Promise<string> {
   const slices: string[] = []
-  const turn = turnTaker(1)
+  const turn = turnTaker(1, signal)
   for (let from = 0; from < text.length; from += SLICE_CHARACTERS) {
     slices.push(text.slice(from, from + SLICE_CHARACTERS).replace(/\s+/g, ''))
     const other = turn()
@@ -57,11 +60,11 @@ async function withoutBreaks(text: string): Promise<string> {
 }
 
 /** Null for text that is not entirely base64. */
-async function decode(base64: string): Promise<Buffer | null> {
+async function decode(base64: string, signal: AbortSignal | undefined): Promise<Buffer | null> {
   const size_bytes = sizeOf(base64)
   if (size_bytes <= 0 || !Number.isInteger(size_bytes)) return null
   const bytes = Buffer.allocUnsafeSlow(size_bytes)
-  const turn = turnTaker(1)
+  const turn = turnTaker(1, signal)
   for (let from = 0; from < base64.length; from += SLICE_CHARACTERS) {
     const slice = base64.slice(from, from + SLICE_CHARACTERS)
     const at = (from / 4) * 3

@@ -3,17 +3,9 @@ import type { ChatPart } from '../../engines/chat/contract.ts'
 import type { FileRow } from '../../files/store/files.ts'
 import { ApiError } from '../../platform/errors.ts'
 import { mediaPart, partsOfContent } from './content.ts'
-import { type Inline, isBareBase64, isDataUrl, readBase64, readDataUrl } from './inline.ts'
+import { type Inline, isBareBase64, isDataUrl, type Reading, readBase64, readDataUrl } from './inline.ts'
 import { fetchRemote, requirePublicName, requireWebUrl } from './remote.ts'
-import {
-  type Budget,
-  newBudget,
-  type PartKind,
-  type PartSource,
-  type PartWork,
-  requireCapability,
-  spend,
-} from './source.ts'
+import { type Budget, newBudget, type PartSource, type PartWork, requireCapability, spend } from './source.ts'
 import { findStored, partsOfStored } from './stored.ts'
 
 /**
@@ -31,7 +23,7 @@ export async function resolveParts(
   const ready: Ready[] = []
   for (const source of sources) {
     left.throwIfAborted()
-    ready.push(await checkSource(work, budget, source))
+    ready.push(await checkSource(work, budget, source, left))
   }
   const stored = sources.filter((source) => source.from === 'file_id')
   const files = stored.length > 0 ? await findStored(ctx, { ...work, budget }, stored) : new Map<string, FileRow>()
@@ -56,32 +48,37 @@ const CONCURRENCY = 4
 /** A checked source, with its content if that came with the request. */
 type Ready = { source: PartSource; inline: Inline | null; url: string | null }
 
-async function checkSource({ model }: PartWork, budget: Budget, source: PartSource): Promise<Ready> {
+async function checkSource(
+  { model }: PartWork,
+  budget: Budget,
+  source: PartSource,
+  signal: AbortSignal,
+): Promise<Ready> {
   if (source.from === 'url') requireCapability(model, source, source.family)
   if (source.from === 'sound') requireCapability(model, source, 'audio')
   spend(budget, source, { pieces: 1 })
-  const inline = await readInline(source)
+  const inline = await readInline(source, signal)
   if (inline) spend(budget, source, { bytes: inline.bytes.length })
   const url = !inline && (source.from === 'url' || source.from === 'file_url') ? requireWebUrl(source) : null
   return { source, inline, url }
 }
 
-async function readInline(source: PartSource): Promise<Inline | null> {
+async function readInline(source: PartSource, signal: AbortSignal): Promise<Inline | null> {
   switch (source.from) {
     case 'url':
-      if (isDataUrl(source.url)) return readDataUrl(source, source.url, source.family)
-      return isBareBase64(source.url) ? readBase64(source, source.url, source.family) : null
+      if (isDataUrl(source.url)) return readDataUrl(source, source.url, { kind: source.family, signal })
+      return isBareBase64(source.url) ? readBase64(source, source.url, { kind: source.family, signal }) : null
     case 'sound':
-      return readEither(source, source.data, 'audio')
+      return readEither(source, source.data, { kind: 'audio', signal })
     case 'file_data':
-      return readEither(source, source.file_data)
+      return readEither(source, source.file_data, { signal })
     default:
       return null
   }
 }
 
-function readEither(source: PartSource, text: string, kind?: PartKind): Promise<Inline> {
-  return isDataUrl(text) ? readDataUrl(source, text, kind) : readBase64(source, text, kind)
+function readEither(source: PartSource, text: string, reading: Reading): Promise<Inline> {
+  return isDataUrl(text) ? readDataUrl(source, text, reading) : readBase64(source, text, reading)
 }
 
 async function partsOf(

@@ -7,16 +7,16 @@ const VALUE_CHARACTERS = 8
 
 /**
  * The JSON text of a value. What is long is written piece by piece with other work between, and comes as a promise of its bytes, whose
- * total is their length; together they are the UTF-8 of what `JSON.stringify` makes. The value holds plain data alone.
+ * total is their length; together they are the UTF-8 of what `JSON.stringify` makes. The value holds plain data alone. `signal`: see `nextTurn`.
  */
-export function writeJson(value: object): string | Promise<Buffer[]> {
-  return weigh(value, PIECE_CHARACTERS) > 0 ? JSON.stringify(value) : writeLarge(value)
+export function writeJson(value: object, signal?: AbortSignal): string | Promise<Buffer[]> {
+  return weigh(value, PIECE_CHARACTERS) > 0 ? JSON.stringify(value) : writeLarge(value, signal)
 }
 
 /** The bytes of the JSON text of a value of any length, in pieces, with other work between. */
-export async function writeLarge(value: unknown): Promise<Buffer[]> {
+export async function writeLarge(value: unknown, signal?: AbortSignal): Promise<Buffer[]> {
   const bytes: Buffer[] = []
-  const turn = turnTaker(1)
+  const turn = turnTaker(1, signal)
   for (const piece of piecesOf(value)) {
     if (piece !== '') bytes.push(Buffer.from(piece))
     const other = turn()
@@ -30,14 +30,14 @@ export function* jsonPieces(value: unknown): Generator<string> {
   for (const piece of piecesOf(value)) if (piece !== '') yield piece
 }
 
-/** Bytes of the JSON text of a value; of a long one as a promise, counted with other work between. */
-export function jsonBytes(value: object): number | Promise<number> {
-  return isLongJson(value, PIECE_CHARACTERS) ? bytesInTurns(value) : Buffer.byteLength(JSON.stringify(value))
+/** Bytes of the JSON text of a value; of a long one as a promise, counted with other work between. `signal`: see `nextTurn`. */
+export function jsonBytes(value: object, signal?: AbortSignal): number | Promise<number> {
+  return isLongJson(value, PIECE_CHARACTERS) ? bytesInTurns(value, signal) : Buffer.byteLength(JSON.stringify(value))
 }
 
-async function bytesInTurns(value: object): Promise<number> {
+async function bytesInTurns(value: object, signal: AbortSignal | undefined): Promise<number> {
   let bytes = 0
-  const turn = turnTaker(1)
+  const turn = turnTaker(1, signal)
   for (const piece of piecesOf(value)) {
     bytes += Buffer.byteLength(piece)
     const other = turn()

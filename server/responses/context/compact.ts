@@ -40,7 +40,7 @@ export async function compact(
   const { org_id } = principal
   const model = entitledChatModel(ctx.config, principal.plan, body.model)
   const served = ctx.engines.chat.get(model.id)!
-  const { context, skipped } = await loadContext(ctx, call)
+  const { context, skipped } = await loadContext(ctx, call, left)
   // Before files are fetched and rendered for the caller.
   const admitted = meter.admit(org_id)
   if (admitted) await admitted

@@ -31,11 +31,12 @@ type Loading = Pick<ResponseCall, 'lease' | 'cachedContext'> & { principal: Pick
 export async function loadContext(
   ctx: Pick<Context, 'db'>,
   call: Loading & { body: Pick<CreateResponse, 'input' | 'previous_response_id'> },
+  left: AbortSignal,
 ): Promise<EffectiveContext> {
   const { input, previous_response_id } = call.body
   const entries = normalizeInput(input)
   const history = previous_response_id === undefined ? [] : await historyOf(ctx, call, previous_response_id)
-  const own = await replaceReferences(ctx, call, entries, history)
+  const own = await replaceReferences(ctx, call, { entries, history }, left)
   const all = [...history.map((item) => ({ item, path: 'previous_response_id' })), ...own]
   const outputs = outputsOf(skippedCalls(input), all)
   const context = outputs.size === 0 ? all : all.filter((each) => !outputs.has(each))
@@ -63,8 +64,8 @@ async function historyOf(
 async function replaceReferences(
   ctx: Pick<Context, 'db'>,
   { principal, lease }: Loading,
-  entries: readonly InputEntry[],
-  history: readonly Item[],
+  { entries, history }: { entries: readonly InputEntry[]; history: readonly Item[] },
+  left: AbortSignal,
 ): Promise<ContextItem[]> {
   const references = entries.flatMap(({ item }) => (item.type === 'item_reference' ? [item.id] : []))
   if (references.length === 0) return entries as ContextItem[]
@@ -72,7 +73,7 @@ async function replaceReferences(
   const unknown = references.filter((id) => !known.has(id))
   const found = await resolveReferences(ctx, principal, unknown, { ...REFERENCE_LIMITS, lease })
   const referred = (id: string): Item => known.get(id) ?? found.get(id)!
-  await lease.add(await totalSize(references.map(referred)))
+  await lease.add(await totalSize(references.map(referred), left))
   return entries.map(({ item, path }) => ({ item: item.type === 'item_reference' ? referred(item.id) : item, path }))
 }
 
@@ -181,11 +182,12 @@ export async function resolveReferences(
 }
 
 /** Bytes of these items as JSON: a few may reference a large one many times. Rejects with ApiError `context_length_exceeded` beyond the limits. */
-async function totalSize(referred: readonly Item[], { bytes_max } = REFERENCE_LIMITS): Promise<number> {
+async function totalSize(referred: readonly Item[], left: AbortSignal): Promise<number> {
+  const { bytes_max } = REFERENCE_LIMITS
   const sizes = new Map<Item, number>()
   let bytes = 0
   for (const item of referred) {
-    const size = sizes.get(item) ?? (await jsonBytes(item))
+    const size = sizes.get(item) ?? (await jsonBytes(item, left))
     sizes.set(item, size)
     bytes += size
     if (bytes > bytes_max) throw referencesTooLarge(bytes_max)

@@ -46,7 +46,7 @@ function countTokens({ meter, lengths }: ResponseDeps): Endpoint {
       const settings = checkForModel(body, model)
       const left = abortOnLeaving(reply).signal
       const lease = request.lease!
-      const { context, skipped } = await loadContext(ctx, { principal, body, lease })
+      const { context, skipped } = await loadContext(ctx, { principal, body, lease }, left)
       const admitted = meter.admit(org_id)
       if (admitted) await admitted
       const asked = { org_id, model, served, lease, body, context, skipped, settings, lengths }

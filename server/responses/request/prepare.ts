@@ -43,7 +43,7 @@ export async function prepareCall(
   const model = entitledChatModel(ctx.config, principal.plan, body.model)
   const served = ctx.engines.chat.get(model.id)!
   const settings = checkForModel(body, model)
-  const { history, input, context, skipped } = await loadContext(ctx, call)
+  const { history, input, context, skipped } = await loadContext(ctx, call, left)
   // Before files are fetched and rendered for the caller.
   const admitted = meter.admit(org_id)
   if (admitted) await admitted

@@ -6,6 +6,8 @@ import type { ResponseObject } from '../../../server/responses/schema/response.t
 import { newColleague, newCustomer, startApp, type TestApp, type TestPerson } from '../../support/http/app.ts'
 import { assistantMessage, responseObject, storeChain, storeResponse, userMessage } from './stored-responses.ts'
 
+const NEVER = new AbortController().signal
+
 let app: TestApp
 let person: TestPerson
 let colleague: TestPerson
@@ -168,7 +170,7 @@ test('references are read up to a limit in bytes; an item counts each time it is
   const beyond = /more than 3000 bytes/
   await refused(resolveReferences(app.ctx, person, both, { bytes_max: 3000 }), 'context_length_exceeded', beyond)
   const load = (body: Parameters<typeof loadContext>[1]['body']) =>
-    loadContext(app.ctx, { principal: person, body, lease: app.ctx.budget.open(person.org_id) })
+    loadContext(app.ctx, { principal: person, body, lease: app.ctx.budget.open(person.org_id) }, NEVER)
   const entries = (ids: string[]) => ({ input: ids.map((id) => ({ type: 'item_reference' as const, id })) })
   assert.equal((await load(entries(both))).input.length, 2)
   await storeResponse(app, person, {}, [userMessage('c'.repeat(1_050_000), 'msg_large')])

@@ -110,7 +110,7 @@ export function openaiChat(options: OpenaiChatOptions, env: OpenaiChatEnv = {}):
     const words = readWords(request, [model, request.model, ...secrets])
     let body: string | readonly Buffer[]
     try {
-      const written = encodeRequest(request, form, { model: model ?? request.model, stream })
+      const written = encodeRequest(request, form, { model: model ?? request.model, stream }, signal)
       body = typeof written === 'string' ? written : await written
       signal.throwIfAborted()
     } catch (error) {

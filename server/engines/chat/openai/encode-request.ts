@@ -16,12 +16,13 @@ export type RequestForm = MessageForm & {
 
 /**
  * The body of `POST /chat/completions`: members of the contract, each by its name, and nothing else of what the client sent.
- * `extra` never replaces one of them. What is long is a promise of its pieces. Source: docs/api/chat.md, parameters; docs/engines.md, chat servers.
+ * `extra` never replaces one of them. What is long is a promise of its pieces, until `signal` aborts. Source: docs/api/chat.md, parameters; docs/engines.md, chat servers.
  */
 export function encodeRequest(
   request: ChatRequest,
   form: RequestForm,
   upstream: { model: string; stream: boolean },
+  signal?: AbortSignal,
 ): string | Promise<readonly Buffer[]> {
   const { max_tokens, logprobs } = request
   const messages = form.system_messages === 'separate' ? request.messages : withOneSystemMessage(request.messages)
@@ -52,7 +53,7 @@ export function encodeRequest(
   for (const [name, value] of Object.entries(request.extra ?? {})) {
     if (!Object.hasOwn(body, name) && name !== '__proto__') body[name] = value
   }
-  return writeJson(body)
+  return writeJson(body, signal)
 }
 
 function encodeFormat(format: NonNullable<ChatRequest['response_format']>): object {

@@ -146,7 +146,7 @@ async function seedOf(
     }
   }
   const addJson = async (value: object) => {
-    const text = await writeJson(value)
+    const text = await writeJson(value, signal)
     for (const piece of typeof text === 'string' ? [text] : text) hash.update(piece)
   }
   await addJson([model, seed ?? null, tools ?? null, response_format ?? null])
