@@ -4,7 +4,7 @@ import type { Config } from '../../config/config.ts'
 import type { Operator } from '../../identity/activity/action.ts'
 import { recordActivity } from '../../identity/activity/activity.ts'
 import type { Role } from '../../identity/caller/principal.ts'
-import { createKeyBy, recordRevoked } from '../../identity/keys/api-keys.ts'
+import { createKeyBy } from '../../identity/keys/api-keys.ts'
 import { findKeyOrganization, revokeKey } from '../../identity/keys/store.ts'
 import { PASSWORD_LENGTH } from '../../identity/login/library.ts'
 import { createMember, createOrganization, newPassword } from '../../identity/people/provision.ts'
@@ -15,6 +15,7 @@ import {
   replacePassword,
   updatePlan,
 } from '../../identity/people/store.ts'
+import { recordEnded } from '../../identity/people/unverified.ts'
 import { deleteTwoFactor } from '../../identity/two-factor/store.ts'
 import type { Db, Tx } from '../../platform/db/db.ts'
 import { formatMoney, parseMoney } from '../../platform/money.ts'
@@ -58,7 +59,7 @@ export const orgCreate = command({
 export const userCreate = command({
   records: 'member.add',
   summary:
-    'add a person to an organization; of an address that nobody has verified the password is replaced and the API keys end',
+    'add a person to an organization; of an address that nobody has verified the password is replaced, and API keys and invitations end',
   flags: {
     email: { value: '<email>', help: 'What they sign in with', required: true },
     org: ORG,
@@ -80,7 +81,7 @@ export const userCreate = command({
       await recordActivity(tx, { actor, action: 'member.add', org_id, target: made.user_id, details, now: person.now })
       if (made.password_reset)
         await recordReset(tx, { actor, action: 'person.password_reset', user_id: made.user_id, now: person.now })
-      await recordRevoked(tx, made.revoked_keys, { actor, now: person.now })
+      if (made.ended) await recordEnded(tx, made.ended, { actor, now: person.now })
       return made
     })
     const json = {
@@ -90,7 +91,7 @@ export const userCreate = command({
     }
     if (created) return { json, rows: rowsOf(json) }
     const note = password_reset
-      ? 'was there already, but nobody had verified the address: the password is replaced, the second factor taken off, every session ended, every API key revoked'
+      ? 'was there already, but nobody had verified the address: the password is replaced, the second factor taken off, every session ended, every API key and invitation revoked'
       : 'was there already; name and password are unchanged'
     return { json, rows: rowsOf({ ...json, note }) }
   },

@@ -8,6 +8,7 @@ import { actorOf, recordActivity } from '../activity/activity.ts'
 import type { Principal, Role } from '../caller/principal.ts'
 import { randomText } from '../keys/format.ts'
 import { hashPassword, type LoginContext, type SecondFactorDue, type SignedIn, signIn } from '../login/sign-in.ts'
+import { lockSession } from '../login/store.ts'
 import { addMember, lockedRole, requireManager, requireMayGive } from '../members/members.ts'
 import { isMemberByEmail } from '../members/store.ts'
 import { readEmail } from '../people/email.ts'
@@ -20,7 +21,7 @@ const INVITATION_SECONDS = 7 * 24 * 3600
 
 /**
  * Invites an email address; an open invitation of the same address ends. There is no mailer: the caller hands `token` over.
- * Throws ApiError `permission_denied`, or `conflict` when the person is a member already.
+ * Throws ApiError `permission_denied`, `missing_api_key` when the login has just ended, or `conflict` when the person is a member already.
  */
 export async function invite(
   db: Kysely<Database>,
@@ -37,6 +38,7 @@ export async function invite(
   const row = { id, org_id, email, role, inviter_id, token_hash: hashInvitation(token), ...times }
   await db.transaction().execute(async (tx) => {
     requireMayGive(await lockedRole(tx, principal), role)
+    if (principal.session_id !== null) await lockSession(tx, principal.session_id)
     if (await isMemberByEmail(tx, { org_id, email })) {
       throw new ApiError('conflict', 'This person is a member of the organization already.', { param: 'email' })
     }

@@ -21,14 +21,17 @@ declare module '../../platform/db/db.ts' {
   }
 }
 
-/** Ends the open invitations that somebody has sent. */
-export async function cancelInvitationsBy(tx: Tx, inviter: { org_id: string; user_id: string }): Promise<void> {
-  await cancelOpen(tx, inviter.org_id, { inviter_id: inviter.user_id })
+/** Ends the open invitations that somebody has sent, in one organization or all. */
+export async function cancelInvitationsBy(
+  tx: Tx,
+  inviter: { org_id?: string; inviter_id: string },
+): Promise<Array<{ id: string; org_id: string }>> {
+  return cancelOpen(tx, inviter)
 }
 
 /** Takes the place of an open invitation of the same person. The caller holds the organization's lock. */
 export async function replaceInvitation(tx: Tx, row: Omit<InvitationRow, 'status'>): Promise<void> {
-  await cancelOpen(tx, row.org_id, { email: row.email })
+  await cancelOpen(tx, { org_id: row.org_id, email: row.email })
   await tx
     .insertInto('invitations')
     .values({ ...row, status: 'pending' })
@@ -50,8 +53,8 @@ export async function listInvitations(
 }
 
 /** False when it is not there, another organization's, or no longer open. */
-export async function cancelInvitation(tx: Tx, { org_id, id }: { org_id: string; id: string }): Promise<boolean> {
-  return (await cancelOpen(tx, org_id, { id })) > 0n
+export async function cancelInvitation(tx: Tx, which: { org_id: string; id: string }): Promise<boolean> {
+  return (await cancelOpen(tx, which)).length > 0
 }
 
 /** The open invitation whose secret hashes to `token_hash`. */
@@ -65,15 +68,11 @@ export type NamedInvitation = InvitationRow & { org_name: string; inviter_email:
 
 /** The open invitations of an address, at most one of each organization, the newest first. */
 export async function findInvitationsOf(db: Db, who: { email: string; now: Date }): Promise<NamedInvitation[]> {
-  return db
-    .selectFrom('invitations')
+  return openInvitations(db, who.now)
     .innerJoin('organizations', 'organizations.id', 'invitations.org_id')
     .innerJoin('users', 'users.id', 'invitations.inviter_id')
-    .selectAll('invitations')
     .select(['organizations.name as org_name', 'users.email as inviter_email'])
     .where('invitations.email', '=', who.email)
-    .where('invitations.status', '=', 'pending')
-    .where('invitations.expires_at', '>', who.now)
     .orderBy('invitations.id', 'desc')
     .limit(INVITATIONS_MAX)
     .execute()
@@ -94,19 +93,22 @@ export async function acceptInvitation(tx: Tx, id: string): Promise<boolean> {
 }
 
 function openInvitations(db: Db, now: Date) {
-  return db.selectFrom('invitations').selectAll().where('status', '=', 'pending').where('expires_at', '>', now)
+  return db
+    .selectFrom('invitations')
+    .selectAll('invitations')
+    .where('invitations.status', '=', 'pending')
+    .where('invitations.expires_at', '>', now)
 }
 
-/** Cancels the open invitations of an organization that have these values. Returns how many there were. */
+/** Cancels the open invitations that have these values. */
 async function cancelOpen(
   tx: Tx,
-  org_id: string,
-  having: Partial<Pick<InvitationRow, 'id' | 'email' | 'inviter_id'>>,
-): Promise<bigint> {
-  const { numUpdatedRows } = await tx
+  having: Partial<Pick<InvitationRow, 'id' | 'org_id' | 'email' | 'inviter_id'>>,
+): Promise<Array<{ id: string; org_id: string }>> {
+  return tx
     .updateTable('invitations')
     .set({ status: 'canceled' })
-    .where((where) => where.and({ ...having, org_id, status: 'pending' }))
-    .executeTakeFirst()
-  return numUpdatedRows
+    .where((where) => where.and({ ...having, status: 'pending' }))
+    .returning(['id', 'org_id'])
+    .execute()
 }

@@ -1,5 +1,5 @@
 import type { Kysely } from 'kysely'
-import type { Database, Db, Tx } from '../../platform/db/db.ts'
+import type { Database, Db } from '../../platform/db/db.ts'
 import { ApiError, notFound } from '../../platform/errors.ts'
 import { newId } from '../../platform/ids.ts'
 import type { Actor } from '../activity/action.ts'
@@ -39,8 +39,7 @@ export async function createKeyBy(
 ): Promise<KeyFacts & { key: string }> {
   return db.transaction().execute(async (tx) => {
     await lockOrganization(tx, owner.org_id)
-    if (session_id !== undefined && !(await lockSession(tx, session_id)))
-      throw new ApiError('missing_api_key', 'Your session has ended. Sign in to the console again.')
+    if (session_id !== undefined) await lockSession(tx, session_id)
     if ((await countKeys(tx, owner)) >= KEYS_MAX)
       throw new ApiError('conflict', `A person can have ${KEYS_MAX} API keys in an organization. Revoke one first.`)
     const made = await createKey(tx, owner)
@@ -49,17 +48,6 @@ export async function createKeyBy(
     await recordActivity(tx, { actor, action: 'api_key.create', org_id, target, details, now: owner.now })
     return made
   })
-}
-
-/** Records keys that were revoked because the address of their owner was verified: until then another person may have made them. */
-export async function recordRevoked(
-  tx: Tx,
-  keys: ReadonlyArray<{ id: string; org_id: string }>,
-  { actor, now }: { actor: Actor; now: Date },
-): Promise<void> {
-  const details = { because: 'address_verified' }
-  for (const { id: target, org_id } of keys)
-    await recordActivity(tx, { actor, action: 'api_key.revoke', org_id, target, details, now })
 }
 
 /** Whose keys a person sees and may revoke: owners and admins everybody's in the organization (null), members their own. */

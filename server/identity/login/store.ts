@@ -1,5 +1,6 @@
 import { sql } from 'kysely'
 import type { Db, Tx } from '../../platform/db/db.ts'
+import { ApiError } from '../../platform/errors.ts'
 import { comparisonOf, type Position } from '../../platform/http/list.ts'
 import type { Role } from '../caller/principal.ts'
 
@@ -64,10 +65,10 @@ function sessionOwners(db: Db) {
     ])
 }
 
-/** Keeps a session until the transaction ends. False when it has ended. */
-export async function lockSession(tx: Tx, id: string): Promise<boolean> {
+/** Keeps a session until the transaction ends. Throws ApiError `missing_api_key` when it has ended. */
+export async function lockSession(tx: Tx, id: string): Promise<void> {
   const { rows } = await sql`select from sessions where id = ${id} for key share`.execute(tx)
-  return rows.length > 0
+  if (rows.length === 0) throw new ApiError('missing_api_key', 'Your session has ended. Sign in to the console again.')
 }
 
 /** Also one that is in no organization. */

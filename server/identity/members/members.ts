@@ -74,7 +74,7 @@ export async function changeRole(
       now,
     })
     if (RANKS.indexOf(change.role) > RANKS.indexOf(member.role)) {
-      await cancelInvitationsBy(tx, { org_id: principal.org_id, user_id: change.user_id })
+      await cancelInvitationsBy(tx, { org_id: principal.org_id, inviter_id: change.user_id })
     }
     return { ...member, role: change.role }
   })

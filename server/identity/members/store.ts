@@ -64,7 +64,7 @@ export async function deleteMember(tx: Tx, who: { org_id: string; user_id: strin
     .where('revoked_at', 'is', null)
     .execute()
   await tx.deleteFrom('sessions').where('org_id', '=', org_id).where('user_id', '=', user_id).execute()
-  await cancelInvitationsBy(tx, { org_id, user_id })
+  await cancelInvitationsBy(tx, { org_id, inviter_id: user_id })
 }
 
 function memberFacts(db: Db, org_id: string) {

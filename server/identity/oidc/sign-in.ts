@@ -13,10 +13,10 @@ import { OutboundError } from '../../platform/outbound/error.ts'
 import { pairOf, stateCookie } from '../caller/cookie.ts'
 import { joinIn } from '../invitations/invitations.ts'
 import { findInvitationsOf } from '../invitations/store.ts'
-import { recordRevoked } from '../keys/api-keys.ts'
 import { type LoginContext, type SignedIn, startSession } from '../login/sign-in.ts'
 import { readEmail } from '../people/email.ts'
 import { findLogins, findUser, organizationsOf, type UserRow } from '../people/store.ts'
+import { recordEnded } from '../people/unverified.ts'
 import { newRowId } from '../row-ids.ts'
 import { offerChoice, readChoice } from './invitation-choice.ts'
 import { type AuthorizationResponse, InvalidOidcReply, type OidcIdentity, type OidcProvider } from './provider.ts'
@@ -174,8 +174,8 @@ async function requireUnlinked(tx: Tx, user: UserRow, provider_id: string): Prom
 
 /** What was set up before the address was verified ends, since another person may have done it. */
 async function endUnverified(tx: Tx, { user_id, now }: { user_id: string; now: Date }): Promise<void> {
-  const keys = await dropUnverifiedLogin(tx, { user_id, now })
-  await recordRevoked(tx, keys, { actor: { kind: 'person', user_id, key_id: null }, now })
+  const ended = await dropUnverifiedLogin(tx, { user_id, now })
+  await recordEnded(tx, ended, { actor: { kind: 'person', user_id, key_id: null }, now })
 }
 
 function addressOf(text: string): string | null {

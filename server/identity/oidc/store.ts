@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import type { Db, Tx } from '../../platform/db/db.ts'
-import { revokeKeysOf } from '../keys/store.ts'
+import { type EndedUnverified, endUnverified } from '../people/unverified.ts'
 
 /** A sign-in that has gone to the identity provider. `state_hash` is SHA-256 of the state that went along. */
 type OidcSignInRow = { state_hash: Buffer; nonce: string; code_verifier: string; created_at: Date }
@@ -52,13 +52,10 @@ export async function insertOidcLogin(
 }
 
 /**
- * Ends what was set up before the address was verified: password, second factor, sessions, API keys. Until then nobody had verified that
- * the person who chose the password owns the address. Returns the keys that were good.
+ * Ends what was set up before the address was verified: password, second factor, sessions, API keys, open invitations. Until then nobody had
+ * verified that the person who chose the password owns the address. Returns the keys and invitations that ended.
  */
-export async function dropUnverifiedLogin(
-  tx: Tx,
-  user: { user_id: string; now: Date },
-): Promise<Array<{ id: string; org_id: string }>> {
+export async function dropUnverifiedLogin(tx: Tx, user: { user_id: string; now: Date }): Promise<EndedUnverified> {
   const { user_id, now } = user
   await tx.deleteFrom('logins').where('user_id', '=', user_id).where('provider_id', '=', 'credential').execute()
   await tx.deleteFrom('two_factors').where('user_id', '=', user_id).execute()
@@ -68,8 +65,7 @@ export async function dropUnverifiedLogin(
     .set({ email_verified: true, two_factor_enabled: false, updated_at: now })
     .where('id', '=', user_id)
     .execute()
-  // After the sessions, so that none of them makes another one: see `createKeyBy`.
-  return revokeKeysOf(tx, { user_id, now })
+  return endUnverified(tx, { user_id, now })
 }
 
 /** Serializes sign-ins of one address by the provider, until the transaction ends. */

@@ -3,13 +3,13 @@ import { ApiError } from '../../platform/errors.ts'
 import { newId } from '../../platform/ids.ts'
 import type { Role } from '../caller/principal.ts'
 import { randomText } from '../keys/format.ts'
-import { revokeKeysOf } from '../keys/store.ts'
 import { hashPassword } from '../login/sign-in.ts'
 import { addMember } from '../members/members.ts'
 import { newRowId } from '../row-ids.ts'
 import { deleteTwoFactor } from '../two-factor/store.ts'
 import { readEmail } from './email.ts'
 import { findUser, insertOrganization, insertUser, replacePassword } from './store.ts'
+import { type EndedUnverified, endUnverified } from './unverified.ts'
 
 /** Makes an organization with no members. Its account is the caller's to open. Returns its id. */
 export async function createOrganization(
@@ -30,8 +30,8 @@ export async function newPassword(chosen?: string): Promise<{ password: string; 
 
 /**
  * Makes a person a member; one whose email is known keeps their name, and their password where the address is known to be theirs. Where
- * nobody has shown that, whoever chose the old password may be another person: it is replaced, and their sessions and API keys end.
- * Returns their id, whether the password is the one given, and the keys that ended.
+ * nobody has shown that, whoever chose the old password may be another person: it is replaced, and their sessions, API keys and invitations
+ * end. Returns their id, whether the password was replaced, and the keys and invitations that ended.
  * Throws ApiError `invalid_value` for an email that cannot sign in, `conflict` for a member.
  */
 export async function createMember(
@@ -41,7 +41,7 @@ export async function createMember(
   user_id: string
   created: boolean
   password_reset: boolean
-  revoked_keys: Array<{ id: string; org_id: string }>
+  ended: EndedUnverified | null
 }> {
   const { org_id, role, name, password_hash, now } = person
   const email = readEmail(person.email)
@@ -55,8 +55,8 @@ export async function createMember(
     await deleteTwoFactor(tx, user_id)
     await replacePassword(tx, { user_id, password_hash, now })
   }
-  const revoked_keys = password_reset ? await revokeKeysOf(tx, { user_id, now }) : []
-  return { user_id, created: !known, password_reset, revoked_keys }
+  const ended = password_reset ? await endUnverified(tx, { user_id, now }) : null
+  return { user_id, created: !known, password_reset, ended }
 }
 
 async function insertNewcomer(tx: Tx, user: Parameters<typeof insertUser>[1]): Promise<void> {

@@ -25,10 +25,12 @@ test('a person is known by an address the provider vouches for, and by the subje
   assert.deepEqual([profile.password, profile.oidc], [false, true])
 })
 
-test('what was set up before the address was verified ends with the first sign-in: password, second factor, sessions, API keys', async () => {
+test('what was set up before the address was verified ends with the first sign-in: password, second factor, sessions, API keys, invitations', async () => {
   const person = await newPerson(app, org, 'owner')
   const elsewhere = await sameInAnother(app, person)
   const before = await browserOf(app, person)
+  const invitation = { email: freshEmail(), role: 'admin' }
+  const invited = (await send(app, 'POST', '/console/invitations', before, invitation)).body
   const sub = freshSubject()
   const { session } = await signInBy({ sub, email: person.email, email_verified: true })
   assert.equal((await send(app, 'GET', '/console/session', before)).status, 401)
@@ -39,13 +41,23 @@ test('what was set up before the address was verified ends with the first sign-i
     const refused = await send(app, 'GET', '/v1/whoami', { key })
     assert.deepEqual([refused.status, refused.body.error.code], [401, 'invalid_api_key'])
   }
-  const { action, target, details, actor } = (await activity(session))[0]
-  assert.deepEqual([action, target, details], ['api_key.revoke', person.key_id, { because: 'address_verified' }])
-  assert.equal(actor.user_id, person.user_id)
+  const acceptance = { token: invited.token, name: 'Eve', password: 'a password of eve' }
+  assert.equal((await send(app, 'POST', '/console/invitations/accept', {}, acceptance)).status, 404)
+  const recorded = (await activity(session)).slice(0, 2)
+  const because = { because: 'address_verified' }
+  assert.deepEqual(
+    recorded.map(({ action, target, details, actor }: Entry) => [action, target, details, actor.user_id]),
+    [
+      ['invitation.withdraw', invited.id, because, person.user_id],
+      ['api_key.revoke', person.key_id, because, person.user_id],
+    ],
+  )
   const { key } = (await send(app, 'POST', '/console/api_keys', { cookie: session }, { name: 'mine' })).body
   await signInBy({ sub, email: person.email, email_verified: true })
   assert.equal((await send(app, 'GET', '/v1/whoami', { key })).status, 200, 'a later sign-in ends no key')
 })
+
+type Entry = { action: string; target: string; details: object; actor: { user_id: string } }
 
 /** Who did what in the organization of a session, newest first. */
 const activity = async (session: string) => (await send(app, 'GET', '/console/activity', { cookie: session })).body.data

@@ -268,20 +268,21 @@ test('without DATABASE_URL it finds the database of the service on the data dire
   }
 })
 
-test('user create for an unverified address replaces its password, ends its sessions and API keys, and reports it', async () => {
+test('user create for an unverified address replaces its password, ends its sessions, API keys and invitations, and reports it', async () => {
   const org = await newOrganization(app, 'Taken over')
-  const squatter = await newPerson(app, org)
+  const squatter = await newPerson(app, org, 'owner')
   const { cookie } = await browserOf(app, squatter)
+  const invitation = { email: 'confederate@example.com', role: 'owner' }
+  const invited = (await send(app, 'POST', '/console/invitations', { cookie }, invitation)).body
   const other = await json('org', 'create', '--name', 'Another home')
   const args = ['--email', squatter.email, '--org', other.id]
   const added = await json('user', 'create', ...args)
   assert.deepEqual([added.created, added.password_reset], [false, true])
   assert.equal((await send(app, 'GET', '/console/session', { cookie })).status, 401)
   assert.equal((await send(app, 'GET', '/v1/whoami', { key: squatter.key })).status, 401)
-  const recorded = "select target, details from activity_entries where org_id = $1 and action = 'api_key.revoke'"
-  assert.deepEqual((await app.database.pool.query(recorded, [org])).rows, [
-    { target: squatter.key_id, details: { because: 'address_verified' } },
-  ])
+  const recorded = `select target from activity_entries where org_id = $1 and details->>'because' = 'address_verified'`
+  const ended = (await app.database.pool.query(recorded, [org])).rows.map(({ target }) => target)
+  assert.deepEqual(ended.sort(), [invited.id, squatter.key_id].sort())
   assert.equal((await signInAs(app, squatter.email)).status, 401)
   assert.equal((await signInAs(app, squatter.email, added.password)).status, 200)
 
@@ -294,5 +295,5 @@ test('user create for an unverified address replaces its password, ends its sess
   const fourth = await json('org', 'create', '--name', 'Fourth home')
   await app.database.pool.query('update users set email_verified = false where id = $1', [squatter.user_id])
   const created = await admin(['user', 'create', '--email', squatter.email, '--org', fourth.id])
-  assert.match(created.stdout, /nobody had verified the address: the password is replaced.* every API key revoked/)
+  assert.match(created.stdout, /nobody had verified the address: the password is replaced.* and invitation revoked/)
 })

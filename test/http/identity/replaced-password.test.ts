@@ -46,18 +46,25 @@ test('401 as well when the operator adds the unverified address to an organizati
   await assertOut(person, await meanwhile(app, add, () => signInAs(app, person.email)))
 })
 
-test('401 for an API key made at the moment at which the unverified address is added: no key of the old login is left', async () => {
-  const person = await newPerson(app, await newOrganization(app))
-  const browser = await browserOf(app, person)
-  const org_id = await newOrganization(app)
-  const added = { org_id, email: person.email, name: 'x', role: 'member' as const, password_hash: replacement }
-  const add = (tx: Tx) => createMember(tx, { ...added, now: app.clock.now() })
-  const answer = await meanwhile(app, add, () => send(app, 'POST', '/console/api_keys', browser, { name: 'kept' }))
-  assert.deepEqual([answer.status, answer.body.error?.code], [401, 'missing_api_key'])
-  const { rows } = await sql`select from api_keys where user_id = ${person.user_id} and revoked_at is null`.execute(
-    app.database.db,
-  )
-  assert.equal(rows.length, 0)
+test('401 for an API key or an invitation made at the moment at which the unverified address is added: none is left', async () => {
+  for (const [path, body] of [
+    ['api_keys', { name: 'kept' }],
+    ['invitations', { email: 'kept@example.com', role: 'member' }],
+  ] as const) {
+    const person = await newPerson(app, await newOrganization(app), 'owner')
+    const browser = await browserOf(app, person)
+    const org_id = await newOrganization(app)
+    const added = { org_id, email: person.email, name: 'x', role: 'member' as const, password_hash: replacement }
+    const add = (tx: Tx) => createMember(tx, { ...added, now: app.clock.now() })
+    const answer = await meanwhile(app, add, () => send(app, 'POST', `/console/${path}`, browser, body))
+    assert.deepEqual([answer.status, answer.body.error?.code], [401, 'missing_api_key'], path)
+    const { rows } = await sql`
+      select from api_keys where user_id = ${person.user_id} and revoked_at is null
+      union all select from invitations where inviter_id = ${person.user_id} and status = 'pending'`.execute(
+      app.database.db,
+    )
+    assert.equal(rows.length, 0, path)
+  }
 })
 
 test('401 for a change of a password that is replaced meanwhile: the replacement stays', async () => {
