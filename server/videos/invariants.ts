@@ -107,4 +107,13 @@ export const videoInvariants: readonly Invariant[] = [
       select j.id from video_jobs j
       where not exists (select from video_acceptances a where a.org_id = j.org_id and a.user_id = j.user_id and a.accepted_at <= j.created_at + interval '1 minute')`,
   },
+  {
+    invariant: 'I33',
+    title: 'what is counted for the video jobs of an organization is what they have',
+    broken: () => sql`
+      select org_id from (
+        select org_id, video_bytes(prompt, output_size_bytes, thumbnail_size_bytes, spritesheet_size_bytes) as bytes from video_jobs
+        union all select org_id, - bytes from stored_bytes where kind = 'videos') as each
+      group by org_id having sum(bytes) <> 0`,
+  },
 ]

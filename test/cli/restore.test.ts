@@ -28,6 +28,7 @@ async function contentOf(url: string): Promise<Record<string, string>> {
     'activity_entries',
     'request_rates',
     'audit_state',
+    'stored_bytes',
   ]
   const { rows } = await client.query("select tablename as name from pg_tables where schemaname = 'public' order by 1")
   const content: Record<string, string> = {}

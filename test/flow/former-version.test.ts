@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, beforeEach, test } from 'node:test'
+import { findStoredBytes } from '../../server/billing/storage/store.ts'
 import { MIGRATIONS_DIR, migrate } from '../../server/platform/db/migrate.ts'
 import { withAttempts } from '../../server/videos/pipeline/store.ts'
 import { findForeignRenders, hasUnsettledStart } from '../../server/videos/render/store.ts'
@@ -74,4 +75,26 @@ test('an upgrade carries over running renders, unsettled starts and the names of
   for (const key of ['r0', 'r1', 'r2']) assert.equal((await rendersOfOthers(key, 'another')).size, 1, key)
   const since = new Date(NOW.getTime() - 3600_000)
   assert.equal(await hasUnsettledStart(db, { start_key: 'k2', job_id: 'another', since }), true)
+})
+
+test('an upgrade counts what is stored, and nothing is below zero once that is deleted', async () => {
+  const output = { blob_key: 'k', output_sha256: 's', output_size_bytes: 1_000_000 }
+  const done = { status: 'completed', completed_at: NOW, finished_at: NOW, progress: 100, ...output }
+  await jobOf('done', done)
+  await jobOf('waiting')
+  await pool.query(
+    `insert into files (id, org_id, user_id, purpose, filename, media_type, size_bytes, sha256, blob_key, created_at, expires_at)
+     values ('file', 'org', 'u', 'vision', 'a', 't', 500, repeat('0', 64), 'k', $1, $1::timestamptz + interval '1 day')`,
+    [NOW],
+  )
+  await pool.query(
+    `insert into responses (id, org_id, user_id, request_id, model, status, background, body, size_bytes, created_at, completed_at, finished_at)
+     values ('resp', 'org', 'u', 'r', 'm', 'completed', false, '{}', 300, $1, $1, $1)`,
+    [NOW],
+  )
+  await upgrade()
+  const stored = { files: 4096 + 500, videos: 2 * (4096 + 1) + 1_000_000, responses: 4096 + 300 }
+  assert.deepEqual(await findStoredBytes(db, 'org'), stored)
+  await pool.query('delete from files; delete from responses; delete from video_jobs')
+  assert.deepEqual(await findStoredBytes(db, 'org'), { files: 0, videos: 0, responses: 0 })
 })

@@ -71,7 +71,7 @@ test('SQL reads tables of its own folder only, but for the joins listed with a r
 })
 
 /** Folders that have tables, lower ones first. */
-const ORDER = ['nodes', 'identity', 'files', 'events', 'billing', 'videos', 'responses', 'webhooks', 'reload']
+const ORDER = ['nodes', 'identity', 'events', 'billing', 'files', 'videos', 'responses', 'webhooks', 'reload']
 
 test('an invariant belongs to the highest folder whose tables it reads', () => {
   const owners = tableOwners(server)

@@ -5,8 +5,7 @@ import { failpoint } from '../../platform/failpoint.ts'
 import type { ResponseEvent } from '../events/event.ts'
 import type { ResponseObject } from '../schema/response.ts'
 import { recordEnds } from '../stored/ends.ts'
-import { insertEvents } from '../stored/store/events.ts'
-import { endResponse } from '../stored/store/responses.ts'
+import { endResponse } from '../stored/store/end.ts'
 import type { ClaimedResponse } from './claims.ts'
 import { ClaimLost } from './event-recorder.ts'
 
@@ -43,12 +42,11 @@ async function writeFinished(
     const used: UsageCharge[] = []
     const ended: Array<{ org_id: string; response: ResponseObject }> = []
     for (const { claimed, response, last, used: usage } of runs) {
-      if (!(await endResponse(tx, claimed, { response, now }))) {
+      const batch = { first_number: last[0]!.sequence_number, events: last.map(({ data }) => data) }
+      if (!(await endResponse(tx, claimed, { response, last: batch, now }))) {
         results.push(new ClaimLost('another worker has this response'))
         continue
       }
-      const events = last.map(({ data }) => data)
-      await insertEvents(tx, claimed.id, { first_number: last[0]!.sequence_number, events })
       if (usage) used.push(usage)
       ended.push({ org_id: claimed.org_id, response })
       results.push(undefined)

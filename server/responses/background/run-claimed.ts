@@ -12,9 +12,10 @@ import type { InputItem } from '../schema/items.ts'
 import type { ResponseObject } from '../schema/response.ts'
 import { endAsCancelled } from '../stored/cancel.ts'
 import { recordEnds } from '../stored/ends.ts'
-import { deleteEventsFrom, insertEvents, nextEventNumber, readAllEvents } from '../stored/store/events.ts'
+import { endResponse } from '../stored/store/end.ts'
+import { deleteEventsFrom, nextEventNumber, readAllEvents } from '../stored/store/events.ts'
 import { listAllInput } from '../stored/store/items.ts'
-import { endResponse, lockResponse, markInProgress, RESPONSE_TOPIC } from '../stored/store/responses.ts'
+import { lockResponse, markInProgress, RESPONSE_TOPIC } from '../stored/store/responses.ts'
 import type { ClaimedResponse } from './claims.ts'
 import { ClaimLost, openEventRecorder } from './event-recorder.ts'
 import { finishRun } from './finish-run.ts'
@@ -90,10 +91,9 @@ async function endWithoutRun(ctx: Context, claimed: ClaimedResponse, error: ApiE
     if (row?.claim_id !== claimed.claim_id) throw new ClaimLost('another worker has this response')
     if (error === null) return endAsCancelled(ctx, tx, { row, now })
     const response = { ...row.body, output: [] }
-    const sequence_number = nextEventNumber(await readAllEvents(tx, row.id))
-    const last = failResponse(response, error, { sequence_number })
-    await endResponse(tx, row, { response, now })
-    await insertEvents(tx, row.id, { first_number: sequence_number, events: last.map(({ data }) => data) })
+    const first_number = nextEventNumber(await readAllEvents(tx, row.id))
+    const events = failResponse(response, error, { sequence_number: first_number }).map(({ data }) => data)
+    await endResponse(tx, row, { response, last: { first_number, events }, now })
     return recordEnds(ctx, tx, { ended: [{ org_id: row.org_id, response }], now })
   })
   announce()

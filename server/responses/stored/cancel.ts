@@ -9,10 +9,10 @@ import type { ResponseObject, ResponseUsage } from '../schema/response.ts'
 import { listenFor } from './changes.ts'
 import { recordEnds } from './ends.ts'
 import { noSuchResponse, readResponse } from './read.ts'
-import { insertEvents, nextEventNumber, readAllEvents } from './store/events.ts'
+import { endResponse } from './store/end.ts'
+import { nextEventNumber, readAllEvents } from './store/events.ts'
 import {
   deleteEndedResponse,
-  endResponse,
   lockResponse,
   type Owner,
   RESPONSE_CANCEL_TOPIC,
@@ -103,7 +103,7 @@ export async function endAsCancelled(
   { row, now }: { row: ResponseRow; now: Date },
 ): Promise<() => void> {
   const batches = await readAllEvents(tx, row.id)
-  const number = nextEventNumber(batches)
+  const first_number = nextEventNumber(batches)
   const response: ResponseObject = {
     ...row.body,
     status: 'cancelled',
@@ -111,8 +111,8 @@ export async function endAsCancelled(
     output: itemsOfEvents(batches.flatMap(({ events }) => events)),
     usage: await usageOf(tx, row),
   }
-  if (!(await endResponse(tx, row, { response, now }))) throw new Error(`${row.id} ended while it was locked`)
-  await insertEvents(tx, row.id, { first_number: number, events: [endEvent(number, response).data] })
+  const last = { first_number, events: [endEvent(first_number, response).data] }
+  if (!(await endResponse(tx, row, { response, last, now }))) throw new Error(`${row.id} ended while it was locked`)
   return recordEnds(ctx, tx, { ended: [{ org_id: row.org_id, response }], now })
 }
 

@@ -29,7 +29,7 @@ export async function saveResponse(
   call: { principal: Principal; request_id: string },
   record: ResponseRecord,
 ): Promise<void> {
-  const stored = await writeResponse({ ...newRow(ctx, call, record), request: null })
+  const stored = await writeResponse({ ...newRow(ctx, call, record), request: null, events: [] })
   if (stored.body.length + stored.items.length > SHARED_CHARACTERS_MAX || typeof stored.items !== 'string')
     return insertResponses(ctx.db, [stored])
   await ctx.groups.join(`responses/${call.principal.org_id}`, stored, (group) =>
@@ -51,11 +51,11 @@ export async function enqueueResponse(
 ): Promise<void> {
   const { response } = record
   const { input: _, ...request } = call.body
-  const created = responseEvent('response.created', 0, response)
-  const queued = responseEvent('response.queued', 1, response)
+  const first = [responseEvent('response.created', 0, response), responseEvent('response.queued', 1, response)]
+  const events = first.map(({ data }) => data)
   await ctx.db.transaction().execute(async (tx) => {
-    await insertResponses(tx, [await writeResponse({ ...newRow(ctx, call, record), request })])
-    await insertEvents(tx, response.id, { first_number: 0, events: [created.data, queued.data] })
+    await insertResponses(tx, [await writeResponse({ ...newRow(ctx, call, record), request, events })])
+    await insertEvents(tx, response.id, { first_number: 0, events })
     // As the last thing, since others of the organization wait for this transaction from here on.
     await lockUnfinished(tx, call.principal.org_id)
     await requireRoom({ ...ctx, db: tx }, call.principal, { added: 0 })

@@ -21,7 +21,7 @@ export async function startFiles(config?: string) {
     /** The blob directory. */
     root,
     /** Forgets every file, in the database alone. */
-    clear: () => app.database.pool.query('truncate files'),
+    clear: () => app.database.pool.query('delete from files'),
     /** Every file below the blob directory: published and staged. */
     stored: () => readdirSync(root, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile()).length,
   }

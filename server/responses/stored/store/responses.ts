@@ -31,6 +31,8 @@ export type ResponseRow = Owner & {
   body: ResponseObject
   /** Size of its items as JSON. */
   size_bytes: bigint
+  /** Of what is stored beside its items: body, request, events. Null in rows of version 0.1.0. */
+  other_bytes: bigint | null
   created_at: Date
   completed_at: Date | null
   finished_at: Date | null
@@ -45,6 +47,7 @@ export type ResponseRow = Owner & {
 
 type Optional =
   | 'completed_at'
+  | 'other_bytes'
   | 'finished_at'
   | 'attempts'
   | 'cancel_requested_at'
@@ -74,6 +77,8 @@ export type NewResponse = Owner & {
   now: Date
   /** Null for one that has ended. */
   request: QueuedRequest | null
+  /** Those that are stored with it, each as JSON. */
+  events: readonly string[]
 }
 
 /** A response as it is inserted: what is a column of its own, and JSON that is kept byte for byte. */
@@ -81,18 +86,19 @@ export type WrittenResponse = { row: object; body: string; request: string; item
 
 /** Writes a response as JSON; a long one in pieces, with other work between. */
 export async function writeResponse(stored: NewResponse): Promise<WrittenResponse> {
-  const { org_id, user_id, key_id, request_id, response, input, now, request } = stored
+  const { org_id, user_id, key_id, request_id, response, input, now, request, events } = stored
   const { id, previous_response_id, model, status, background, output } = response
-  const body = bodyText(response)
+  const [body, requestText] = [bodyText(response), JSON.stringify(request)]
   const written = writeJson(input.concat(output))
   const items = typeof written === 'string' ? written : await written
   const row = {
     ...{ id, org_id, user_id, key_id, request_id, previous_response_id, model, status, background },
     ...{ created_at: new Date(response.created_at * 1000), now, queued: request !== null, inputs: input.length },
     size_bytes: bytesOf(items),
+    other_bytes: [body, requestText, ...events].reduce((sum, text) => sum + Buffer.byteLength(text), 0),
     item_ids: [...idsOf(input), ...idsOf(output)],
   }
-  return { row, body, request: JSON.stringify(request), items }
+  return { row, body, request: requestText, items }
 }
 
 function bytesOf(items: WrittenResponse['items']): number {
@@ -115,18 +121,19 @@ export async function insertResponses(db: Db, list: readonly WrittenResponse[]):
       select * from rows from (
         json_to_recordset(${JSON.stringify(list.map(({ row }) => row))}::json) as (
           id text, org_id text, user_id text, key_id text, request_id text, previous_response_id text, model text, status text,
-          background boolean, size_bytes bigint, created_at timestamptz, now timestamptz, queued boolean, inputs int, item_ids json),
+          background boolean, size_bytes bigint, other_bytes bigint, created_at timestamptz, now timestamptz, queued boolean,
+          inputs int, item_ids json),
         json_array_elements(${listText(list.map(({ body }) => body))}::json),
         json_array_elements(${listText(list.map(({ request }) => request))}::json),
         json_array_elements(${items}::json)
-      ) as g (id, org_id, user_id, key_id, request_id, previous_response_id, model, status, background, size_bytes, created_at, now,
-              queued, inputs, item_ids, body, request, items)
+      ) as g (id, org_id, user_id, key_id, request_id, previous_response_id, model, status, background, size_bytes, other_bytes, created_at,
+              now, queued, inputs, item_ids, body, request, items)
     ), stored as (
       insert into responses (id, org_id, user_id, key_id, request_id, previous_response_id, model, status, background, body, size_bytes,
-                             created_at, completed_at, finished_at, request, next_run_at)
-      select id, org_id, user_id, key_id, request_id, previous_response_id, model, status, background, body, size_bytes, created_at,
-             case when status = 'completed' then now end, case when not queued then now end,
-             case when queued then request end, case when queued then now end
+                             other_bytes, created_at, completed_at, finished_at, request, next_run_at)
+      select id, org_id, user_id, key_id, request_id, previous_response_id, model, status, background, body, size_bytes, other_bytes, created_at,
+             case when status = 'completed' then now end, case when not queued then now end, case when queued then request end,
+             case when queued then now end
       from given
     )
     insert into response_items (response_id, direction, position, org_id, user_id, item_id, item)
@@ -228,38 +235,12 @@ export async function markInProgress(tx: Db, row: { id: string; claim_id: string
   return result.numUpdatedRows === 1n
 }
 
-/**
- * The fenced update that ends a response and inserts its output. False, without any effect, when it has ended or the claim is
- * another's.
- */
-export async function endResponse(
-  tx: Db,
-  row: Owner & { id: string; claim_id: string | null },
-  end: { response: ResponseObject; now: Date },
-): Promise<boolean> {
-  const { response, now } = end
-  const { status, output } = response
-  const text = JSON.stringify(output)
-  const ended = await sql`
-    with ended as (
-      update responses set status = ${status}, body = ${bodyText(response)}::json, size_bytes = size_bytes + ${Buffer.byteLength(text)},
-        finished_at = ${now},
-        completed_at = ${status === 'completed' ? now : null}, request = null, next_run_at = null, claim_id = null, claimed_until = null
-      where id = ${row.id} and finished_at is null and claim_id is not distinct from ${row.claim_id}
-      returning id
-    ), inserted as (
-      insert into response_items (response_id, direction, position, org_id, user_id, item_id, item)
-      select id, 'output', n, ${row.org_id}, ${row.user_id}, item_id, item
-      from ended, rows from (json_array_elements(${text}::json), unnest(${idsOf(output)}::text[])) with ordinality as e (item, item_id, n)
-    )
-    select id from ended`.execute(tx)
-  return ended.rows.length === 1
-}
-
-function bodyText(response: ResponseObject): string {
+/** What is stored in `body`. */
+export function bodyText(response: ResponseObject): string {
   return JSON.stringify({ ...response, output: [] })
 }
 
-function idsOf(items: readonly Item[]): string[] {
+/** The ids of items as they are indexed. */
+export function idsOf(items: readonly Item[]): string[] {
   return items.map(({ id }) => itemKey(id))
 }
