@@ -10,6 +10,7 @@ import { openBalanceChanges } from './billing/balance-changes.ts'
 import { type Meter, openMeter } from './billing/meter.ts'
 import { usageCounter } from './billing/metrics.ts'
 import { billingEndpoints } from './billing/routes.ts'
+import { openStorageGate } from './billing/storage/gate.ts'
 import { catalogEndpoints } from './catalog/routes.ts'
 import { chatEndpoints } from './chat/routes.ts'
 import type { Config } from './config/config.ts'
@@ -17,7 +18,7 @@ import { openLiveEvents } from './console/live-events.ts'
 import { consoleEndpoints } from './console/routes.ts'
 import type { LiveContext } from './context.ts'
 import type { Engines } from './engines/registry.ts'
-import { fileRoutes } from './files/routes.ts'
+import { fileEndpoints } from './files/routes.ts'
 import { healthEndpoints, openHealth } from './health.ts'
 import type { Endpoint } from './identity/caller/endpoint.ts'
 import { type Identity, openIdentity } from './identity/open.ts'
@@ -184,15 +185,16 @@ async function openParts(ctx: LiveContext, options: AppOptions, stops: AsyncDisp
   const meter = stops.adopt(openMeter(db, undefined, balances.changed, counter), (each) => each.close())
   const variants = stops.adopt(openVariants(ctx), (each) => each.close())
   const live = stops.adopt(openLiveEvents(ctx, identity.callers), (each) => each.close())
-  const responding = { meter, lengths: openContextLengths() }
-  return { identity, audit, cache, variants, live, meter, responding }
+  const storage = openStorageGate(db)
+  const responding = { meter, storage, lengths: openContextLengths() }
+  return { identity, audit, storage, cache, variants, live, meter, responding }
 }
 
 type Parts = Awaited<ReturnType<typeof openParts>>
 
 /** Every route of the API and the console. */
 function endpointsOf(
-  { identity, audit, cache, variants, live, meter, responding }: Parts,
+  { identity, audit, storage, cache, variants, live, meter, responding }: Parts,
   {
     ctx,
     sockets,
@@ -210,8 +212,8 @@ function endpointsOf(
   const streams = { ...STREAM_TIMING, ...timing }
   const { lifetime_seconds } = timing
   return [
-    ...fileRoutes,
-    ...videoEndpoints({ cache, audit, variants }),
+    ...fileEndpoints(storage),
+    ...videoEndpoints({ cache, gates: { audit, storage }, variants }),
     ...catalogEndpoints,
     ...chatEndpoints(meter, streams),
     ...responseEndpoints(responding, { timing: streams, stopping }),

@@ -12,7 +12,7 @@ import { type Dimension, useGroupNames } from './group-names.ts'
 import { boundsOf, daysOf, lastDays } from './period.ts'
 import { PeriodPicker } from './period-picker.tsx'
 import { byCost, chartDays, type Series, seriesOf, type Usage } from './series.ts'
-import { Totals } from './totals.tsx'
+import { StorageTotal, Totals } from './totals.tsx'
 
 const UsageChart = lazy(() => import('./usage-chart.tsx'))
 
@@ -53,15 +53,19 @@ export function UsagePage() {
       {sums.error ? (
         <FailureNote error={sums.error} onRetry={() => void sums.refetch()} />
       ) : usage && usage.data.length === 0 ? (
-        <Card flush>
-          <EmptyState icon={<ChartColumn />} title={t('empty_title')}>
-            {t('empty_text')}
-          </EmptyState>
-        </Card>
+        <div className="flex flex-col gap-6">
+          <Card flush>
+            <EmptyState icon={<ChartColumn />} title={t('empty_title')}>
+              {t('empty_text')}
+            </EmptyState>
+          </Card>
+          <StorageTotal storage={usage.storage} />
+        </div>
       ) : (
         <div className="flex flex-col gap-6">
           <Chart by={by} days={daysOf(period)} usage={usage} byDay={byDay.data} />
           <Totals by={by} label={t('table', { by: names[by] })} usage={usage} />
+          {usage && <StorageTotal storage={usage.storage} />}
         </div>
       )}
     </>

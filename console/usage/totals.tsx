@@ -1,6 +1,7 @@
 import { useText } from '../text/use-text.ts'
 import { Money, useFormat } from '../ui/data/format.tsx'
 import { type Column, Table } from '../ui/data/table.tsx'
+import { Card } from '../ui/layout.tsx'
 import { COLORS } from './colors.ts'
 import { type Dimension, useGroupNames } from './group-names.ts'
 import { byCost, SERIES_MAX, type Usage, type UsageSum } from './series.ts'
@@ -12,6 +13,22 @@ export function Totals({ by, label, usage }: { by: Dimension; label: string; usa
   const columns = useColumns(by, usage?.currency ?? 'usd')
   const fits = usage?.group_by === by
   return <Table label={label} columns={columns} rows={fits ? rowsOf(by, usage.data) : null} />
+}
+
+/** What the organization stores now, whatever the period. */
+export function StorageTotal({ storage }: Pick<Usage, 'storage'>) {
+  const t = useText('usage')
+  const { bytes } = useFormat()
+  const { files, videos, responses, limit } = storage
+  const stored = bytes(files + videos + responses)
+  const total = limit === null ? stored : t('storage_of', { stored, limit: bytes(limit) })
+  return (
+    <Card title={t('storage')} actions={<span className="text-sm font-semibold text-ink">{total}</span>}>
+      <p className="text-sm text-muted">
+        {t('storage_kinds', { files: bytes(files), videos: bytes(videos), responses: bytes(responses) })}
+      </p>
+    </Card>
+  )
 }
 
 function rowsOf(by: Dimension, data: readonly UsageSum[]): Row[] {

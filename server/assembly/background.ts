@@ -2,6 +2,7 @@ import type { Kysely } from 'kysely'
 import type pg from 'pg'
 import { auditSweep } from '../audit/audit.ts'
 import { observeAudit } from '../audit/metrics.ts'
+import { storageSweep } from '../billing/storage/gate.ts'
 import type { Context, LiveContext } from '../context.ts'
 import { deliveryQueue, observedDeliveryQueue } from '../events/store/delivery-claims.ts'
 import type { KnownBlobs } from '../files/installation.ts'
@@ -90,6 +91,7 @@ export function allSweeps(ctx: Context, db: Kysely<Database>): Sweep[] {
     scratchSweep(ctx),
     stagedSweep(ctx),
     orphanSweep(ctx, blobsKnown(db)),
+    storageSweep(ctx),
     auditSweep(ctx),
     activitySweep(ctx),
   ]

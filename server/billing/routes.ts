@@ -1,6 +1,7 @@
 import { Readable } from 'node:stream'
 import type { FastifyReply } from 'fastify'
 import type { Static } from 'typebox'
+import { planOf } from '../catalog/entitlements.ts'
 import type { Context } from '../context.ts'
 import { type Endpoint, endpoint } from '../identity/caller/endpoint.ts'
 import type { Principal } from '../identity/caller/principal.ts'
@@ -21,6 +22,7 @@ import {
   UsageView,
   usageView,
 } from './schema.ts'
+import { findStoredBytes } from './storage/store.ts'
 import { findAccount } from './store.ts'
 import { type Asked, type Grouping, listLedgerPage, sumCharges } from './store-reports.ts'
 
@@ -114,7 +116,9 @@ async function usageOf(ctx: Context, principal: Principal, query: Static<typeof 
   }
   const { currency, chat_models, video_models } = ctx.config
   const names = new Map([...chat_models, ...video_models].map(({ id, name }) => [id, name]))
-  return usageView(rows, { ...period, currency, names })
+  const limit = planOf(ctx.config, principal.plan).max_stored_bytes
+  const storage = { ...(await findStoredBytes(ctx.db, principal.org_id)), limit }
+  return usageView(rows, { ...period, currency, names, storage })
 }
 
 /** Throws ApiError `invalid_value` for a period that ends before it begins. */

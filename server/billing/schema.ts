@@ -63,6 +63,16 @@ export const LedgerCsvQuery = Type.Object({
   ),
 })
 
+const StorageView = Type.Object(
+  {
+    files: Type.Integer(),
+    videos: Type.Integer(),
+    responses: Type.Integer(),
+    limit: Type.Union([Type.Integer(), Type.Null()], { description: 'Of all three together; null if there is none.' }),
+  },
+  { description: 'Bytes that the organization stores now, whatever the period.' },
+)
+
 export const UsageView = Type.Object({
   object: Type.Literal('usage'),
   from: Type.Integer(),
@@ -70,6 +80,7 @@ export const UsageView = Type.Object({
   group_by: Type.String(),
   currency: Type.String(),
   total: Money,
+  storage: StorageView,
   data: Type.Array(
     Type.Object({
       group: MaybeText,
@@ -111,9 +122,9 @@ export function ledgerEntryView(row: NamedEntry): Static<typeof LedgerEntryView>
 /** `names` are those of models, which the database does not know. */
 export function usageView(
   rows: readonly UsageRow[],
-  query: UsagePeriod & { currency: string; names: ReadonlyMap<string, string> },
+  query: UsagePeriod & Pick<Usage, 'currency' | 'storage'> & { names: ReadonlyMap<string, string> },
 ): Usage {
-  const { from, to, group_by, currency, names } = query
+  const { from, to, group_by, currency, storage, names } = query
   const [first, second] = group_by.split(',')
   const nameOf = (kind: string | undefined, group: string | null, name: string | null) =>
     kind === 'model' ? (names.get(group ?? '') ?? null) : name
@@ -129,5 +140,5 @@ export function usageView(
     output_tokens: Number(row.output_tokens),
   }))
   const total = formatMoney(rows.reduce((sum, { amount }) => sum + amount, 0n))
-  return { object: 'usage', from: unixSeconds(from), to: unixSeconds(to), group_by, currency, total, data }
+  return { object: 'usage', from: unixSeconds(from), to: unixSeconds(to), group_by, currency, total, storage, data }
 }

@@ -8,6 +8,7 @@ export function planOf(config: Config, name: string): Plan {
       max_concurrent_renders: 0,
       max_background_responses: 0,
       requests_per_minute: null,
+      max_stored_bytes: 0,
       video_models: [],
       chat_models: [],
     }

@@ -9,6 +9,7 @@ export const DEFAULT_PLAN: Plan = {
   max_concurrent_renders: 2,
   max_background_responses: 1000,
   requests_per_minute: null,
+  max_stored_bytes: 100_000_000_000,
   video_models: ['*'],
   chat_models: ['*'],
 }

@@ -7,6 +7,8 @@ export type Plan = {
   max_concurrent_renders: number
   max_background_responses: number
   requests_per_minute: number | null
+  /** Null: any number. */
+  max_stored_bytes: number | null
   video_models: readonly string[]
   chat_models: readonly string[]
 }

@@ -25,6 +25,12 @@ const Plan = Type.Object(
         description: 'Per person in an organization. null turns the limit off.',
       }),
     ),
+    max_stored_bytes: Type.Optional(
+      Type.Union([Type.Integer({ minimum: 0 }), Type.Null()], {
+        description:
+          'Bytes of files, videos and responses that an organization may store. Default 100000000000 (100 GB). null turns the limit off.',
+      }),
+    ),
     video_models: Type.Optional(Type.Array(Type.String(), { description: 'Ids, or "*" for all. Default all.' })),
     chat_models: Type.Optional(Type.Array(Type.String(), { description: 'Ids, or "*" for all. Default all.' })),
   },

@@ -1,4 +1,5 @@
 import { createReadStream } from 'node:fs'
+import { requireWithinPlan } from '../billing/storage/gate.ts'
 import type { Context } from '../context.ts'
 import type { Principal } from '../identity/caller/principal.ts'
 import { withEngineCopy } from '../media/engine-copy.ts'
@@ -18,7 +19,7 @@ import { diskFull, FILE_BYTES_MAX, type Upload } from './upload.ts'
 
 /**
  * Turns a received upload into a file of the caller's organization: inspected, kept, recorded, in this order. Consumes `staged`;
- * nothing is kept when it throws. Throws ApiError `invalid_file` for bytes that do not fit the purpose.
+ * nothing is kept when it throws. Throws ApiError `invalid_file` for bytes that do not fit the purpose, `storage_limit_exceeded`.
  */
 export async function createFile(ctx: Context, principal: Principal, upload: Upload): Promise<FileRow> {
   const { staged, fields } = upload
@@ -43,13 +44,21 @@ export async function createFile(ctx: Context, principal: Principal, upload: Upl
     created_at,
     expires_at: addSeconds(created_at, fields['expires_after[seconds]'] ?? FILE_SECONDS_MAX),
   }
-  await insertFile(ctx.db, file).catch(async (error) => {
+  await storeFile(ctx, principal, file).catch(async (error) => {
     // A connection lost at commit leaves open whether there is a row: then the sweep of unknown blobs decides.
     if (!isDatabaseDown(error))
       await removeUnneeded(ctx.blobs, [blob_key, ...(engine_copy ? [engine_copy.blob_key] : [])])
     throw error
   })
   return file
+}
+
+/** Files that are stored at once exceed the plan's limit by nothing. */
+async function storeFile(ctx: Context, principal: Principal, file: FileRow): Promise<void> {
+  await ctx.db.transaction().execute(async (tx) => {
+    await insertFile(tx, file)
+    await requireWithinPlan(tx, ctx.config, principal)
+  })
 }
 
 type StagedCopy = { staged: StagedBlob; media_type: string }

@@ -1,4 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { StorageGate } from '../billing/storage/gate.ts'
 import type { Context } from '../context.ts'
 import { type Endpoint, endpoint } from '../identity/caller/endpoint.ts'
 import { ACCEPTED_TYPES, withEnding } from '../media/probe/recognize.ts'
@@ -14,28 +15,35 @@ import { CreateFile, DeletedFile, FILES_PER_PAGE, FileList, FileObject, fileView
 import { isSignedFor } from './sign.ts'
 import { deleteFile, type FileRow, findFile, findFileForSignature, listFiles, type StoredFile } from './store/files.ts'
 import { findPinnedFiles } from './store/pins.ts'
-import { receiveUpload } from './upload.ts'
+import { declaredBytes, receiveUpload } from './upload.ts'
 
 /** Where signed URLs lead: they end in a name with the ending of the file's type; those of version 0.1.0 have none. */
 export const SIGNED_FILE_PATHS = ['/v1/files/:file_id/signed', '/v1/files/:file_id/signed/:name'] as const
 
-const upload = endpoint({
-  method: 'POST',
-  path: '/v1/files',
-  auth: 'api_key_or_session',
-  summary: 'Upload a file',
-  description:
-    'A multipart form with the bytes and a `purpose`. The media type is recognized from the bytes, and the file is deleted when it expires.',
-  accepts: ['multipart'],
-  body: CreateFile,
-  body_check: 'handler',
-  response: FileObject,
-  async handle(ctx, { principal, request }) {
-    if (!request.isMultipart())
-      throw new ApiError('unsupported_media_type', 'Unsupported Content-Type. Send multipart/form-data.')
-    return fileView(await createFile(ctx, principal, await receiveUpload(ctx.blobs, request)))
-  },
-})
+const upload = (storage: StorageGate) =>
+  endpoint({
+    method: 'POST',
+    path: '/v1/files',
+    auth: 'api_key_or_session',
+    summary: 'Upload a file',
+    description:
+      'A multipart form with the bytes and a `purpose`. The media type is recognized from the bytes, and the file is deleted when it expires.',
+    accepts: ['multipart'],
+    body: CreateFile,
+    body_check: 'handler',
+    response: FileObject,
+    errors: ['insufficient_credits', 'storage_limit_exceeded'],
+    async handle(ctx, { principal, request }) {
+      if (!request.isMultipart())
+        throw new ApiError('unsupported_media_type', 'Unsupported Content-Type. Send multipart/form-data.')
+      const receiving = await storage.admitUpload(ctx.config, principal, declaredBytes(request))
+      try {
+        return fileView(await createFile(ctx, principal, await receiveUpload(ctx.blobs, request)))
+      } finally {
+        receiving.end()
+      }
+    },
+  })
 
 const list = endpoint({
   method: 'GET',
@@ -133,7 +141,9 @@ const readSigned = SIGNED_FILE_PATHS.map((path) =>
   }),
 )
 
-export const fileRoutes: readonly Endpoint[] = [upload, list, read, readContent, remove, ...readSigned]
+export function fileEndpoints(storage: StorageGate): readonly Endpoint[] {
+  return [upload(storage), list, read, readContent, remove, ...readSigned]
+}
 
 /** Throws the one 404 for files that are unknown, foreign, expired or not even named like one. */
 async function requireFile(ctx: Context, org_id: string, id: string): Promise<FileRow> {

@@ -13,27 +13,30 @@ export const FILE_BYTES_MAX = 100_000_000
 
 export type Upload = { staged: StagedBlob; filename: string | undefined; fields: Static<typeof UploadFields> }
 
-/**
- * Reads the parts of an upload in whatever order they come: the file is staged before its purpose may be known. Nothing is kept
- * when it throws: ApiError 400, 413 or, with a full disk, 503. The caller discards or publishes `staged`.
- */
-export async function receiveUpload(blobs: Blobs, request: FastifyRequest): Promise<Upload> {
-  requireReadableForm(request)
-  refuseDeclaredSize(request)
-  return await readParts(blobs, request)
-}
-
 /** One file, the known fields, and room for two unknown ones. */
 const PARTS_MAX = 6
 const FIELD_BYTES_MAX = 1000
 /** What boundaries, headers and fields of a form may add to the file. */
 const FORM_BYTES_MAX = 64 * 1024
 
-function refuseDeclaredSize(request: FastifyRequest): void {
-  if (Number(request.headers['content-length'] ?? 0) > FILE_BYTES_MAX + FORM_BYTES_MAX) throw tooLarge()
+/**
+ * How many bytes an upload has at least and at most, by its length where it has one. Throws ApiError 413 for one that is too large whatever is
+ * in it, 400 for what is no form.
+ */
+export function declaredBytes(request: FastifyRequest): { least: number; most: number } {
+  requireReadableForm(request)
+  const length = request.headers['content-length']
+  if (length === undefined) return { least: 1, most: FILE_BYTES_MAX }
+  const bytes = Number(length)
+  if (bytes > FILE_BYTES_MAX + FORM_BYTES_MAX) throw tooLarge()
+  return { least: Math.max(1, bytes - FORM_BYTES_MAX), most: Math.min(bytes, FILE_BYTES_MAX) }
 }
 
-async function readParts(blobs: Blobs, request: FastifyRequest): Promise<Upload> {
+/**
+ * Reads the parts of an upload in whatever order they come: the file is staged before its purpose may be known. Nothing is kept
+ * when it throws: ApiError 400, 413 or, with a full disk, 503. The caller discards or publishes `staged`.
+ */
+export async function receiveUpload(blobs: Blobs, request: FastifyRequest): Promise<Upload> {
   const texts = new Map<string, string>()
   let file: { staged: StagedBlob; filename: string | undefined } | null = null
   try {

@@ -52,6 +52,7 @@ export const ERRORS = {
   terms_version_mismatch: { status: 409, type: 'invalid_request_error', should_retry: false },
   request_too_large: { status: 413, type: 'invalid_request_error' },
   file_too_large: { status: 413, type: 'invalid_request_error' },
+  storage_limit_exceeded: { status: 413, type: 'invalid_request_error' },
   unsupported_media_type: { status: 415, type: 'invalid_request_error' },
   range_not_satisfiable: { status: 416, type: 'invalid_request_error' },
   idempotency_key_reused: { status: 422, type: 'invalid_request_error' },

@@ -1,4 +1,5 @@
 import type { Meter } from '../billing/meter.ts'
+import type { StorageGate } from '../billing/storage/gate.ts'
 import type { Principal } from '../identity/caller/principal.ts'
 import type { Lease } from '../platform/http/body/byte-budget.ts'
 import type { ContextLengths } from './context/lengths.ts'
@@ -7,7 +8,7 @@ import type { CreateResponse, ResponseObject } from './schema/response.ts'
 import type { ResponseRecord } from './stored/save.ts'
 
 /** What answering needs beside the context, shared by all requests of a process. */
-export type ResponseDeps = { meter: Meter; lengths: ContextLengths }
+export type ResponseDeps = { meter: Meter; storage: StorageGate; lengths: ContextLengths }
 
 /** One request for a response. Its body has been checked for everything that does not depend on the model. */
 export type ResponseCall = {

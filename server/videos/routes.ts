@@ -1,4 +1,3 @@
-import type { AuditGate } from '../billing/audit-state.ts'
 import type { Context } from '../context.ts'
 import { actorOf } from '../identity/activity/activity.ts'
 import { type Endpoint, endpoint } from '../identity/caller/endpoint.ts'
@@ -10,7 +9,8 @@ import { acceptTerms, readAcceptance } from './acceptance.ts'
 import { sendPolled } from './answer.ts'
 import type { JobCache } from './cache.ts'
 import { readVariant, sendContent } from './content.ts'
-import { submitVideo } from './create/create.ts'
+import { type Gates, submitVideo } from './create/create.ts'
+import { declaredFrameBytes, type Frame } from './create/frame.ts'
 import { readIdempotencyKey } from './create/idempotency.ts'
 import { readMultipartBody } from './create/multipart-body.ts'
 import { isTerminal, STATUSES, type Status } from './job.ts'
@@ -132,16 +132,8 @@ const deleteVideo = endpoint({
   },
 })
 
-type VideoRoutes = {
-  /** Polled jobs come from it. */
-  cache: JobCache
-  /** Blocks new jobs while the books do not balance. */
-  audit: AuditGate
-  variants: Variants
-}
-
-export function videoEndpoints({ cache, audit, variants }: VideoRoutes): readonly Endpoint[] {
-  const createVideo = endpoint({
+function createVideo(gates: Gates): Endpoint {
+  return endpoint({
     ...common,
     method: 'POST',
     path: '/v1/videos',
@@ -155,7 +147,13 @@ export function videoEndpoints({ cache, audit, variants }: VideoRoutes): readonl
     response: VideoView,
     idempotent: true,
     headers: { 'idempotent-replayed': 'sometimes' },
-    errors: ['insufficient_credits', 'agreement_required', 'model_not_found', 'concurrency_limit_exceeded'],
+    errors: [
+      'insufficient_credits',
+      'agreement_required',
+      'model_not_found',
+      'storage_limit_exceeded',
+      'concurrency_limit_exceeded',
+    ],
     example: {
       model: 'storyboard-1',
       prompt: 'A paper boat on a calm lake. <d>Off we go!</d>',
@@ -163,20 +161,34 @@ export function videoEndpoints({ cache, audit, variants }: VideoRoutes): readonl
       aspect_ratio: '16:9',
     },
     async handle(ctx, { principal, request, reply }) {
-      const { body, frame } = request.isMultipart()
-        ? await readMultipartBody(ctx.blobs, request)
-        : { body: request.body, frame: null }
+      const form = request.isMultipart()
+        ? gates.storage.beginReceiving(principal.org_id, declaredFrameBytes(request))
+        : null
+      let frame: Frame | null = null
       try {
+        let { body } = request
+        if (form) ({ body, frame } = await readMultipartBody(ctx.blobs, request))
         const idempotency_key = readIdempotencyKey(request.headers['idempotency-key'])
         const submission = { request_id: request.id, idempotency_key, body, frame }
-        const { video, replayed } = await submitVideo(ctx, audit, principal, submission)
+        const { video, replayed } = await submitVideo(ctx, gates, principal, submission)
         if (replayed) reply.header('idempotent-replayed', 'true')
         return video
       } finally {
         if (frame) await ctx.blobs.discard(frame.staged)
+        form?.end()
       }
     },
   })
+}
+
+type VideoRoutes = {
+  /** Polled jobs come from it. */
+  cache: JobCache
+  gates: Gates
+  variants: Variants
+}
+
+export function videoEndpoints({ cache, gates, variants }: VideoRoutes): readonly Endpoint[] {
   const find = async (ctx: Context, org_id: string, id: string) => {
     const job = await cache.read(ctx, org_id, requireVideoId(id))
     if (!job) throw notFound('video')
@@ -217,7 +229,7 @@ export function videoEndpoints({ cache, audit, variants }: VideoRoutes): readonl
     },
   })
   return [
-    createVideo,
+    createVideo(gates),
     listVideos,
     ...videoModelEndpoints,
     readTerms,

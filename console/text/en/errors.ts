@@ -50,6 +50,7 @@ export default {
     request_too_large: 'The request is too large.',
     server_error: 'Something went wrong on our side. Include the ID below when you report it.',
     server_is_overloaded: 'The service is busy or restarting. Try again shortly.',
+    storage_limit_exceeded: 'Your organization has no storage left. Delete files or videos, or wait until they expire.',
     string_above_max_length: 'A text is too long.',
     string_below_min_length: 'A text is too short.',
     terms_version_mismatch: 'The video terms have changed. Read and accept the new version.',

@@ -51,6 +51,8 @@ export default {
     request_too_large: 'リクエストが大きすぎます。',
     server_error: 'サービス側で問題が発生しました。お問い合わせの際は、下の ID をお知らせください。',
     server_is_overloaded: 'サービスが混み合っているか、再起動中です。しばらくしてから、もう一度お試しください。',
+    storage_limit_exceeded:
+      '組織の保存容量が上限に達しています。ファイルや動画を削除するか、期限が切れるまでお待ちください。',
     string_above_max_length: '文字数が多すぎます。',
     string_below_min_length: '文字数が足りません。',
     terms_version_mismatch: '動画の利用規約が更新されました。新しい内容を確認して同意してください。',

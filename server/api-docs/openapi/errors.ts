@@ -13,7 +13,7 @@ const MEANINGS: Readonly<Record<number, string>> = {
   405: 'The path has no such method.',
   408: 'The body did not arrive in time.',
   409: 'Not possible in the present state.',
-  413: 'Too large.',
+  413: 'Too large, or more than the plan allows to be stored.',
   415: 'Wrong `Content-Type`.',
   416: 'The range lies outside the content.',
   422: 'The idempotency key was used for another body.',

@@ -211,6 +211,9 @@ export const JAPANESE: Readonly<Record<string, string>> = {
     'コードの代わりに、それぞれ 1 回だけサインインに使えます。表示されるのはこの 1 回だけです。',
   'Base32, to type into an app. Shown this once.': '認証アプリに入力する Base32。表示されるのはこの 1 回だけです。',
   'The same as an otpauth URI, to show as a QR code.': '同じ内容の otpauth URI。QR コードとして表示します。',
+  'Bytes that the organization stores now, whatever the period.':
+    '組織が現在保存しているバイト数。期間にはよりません。',
+  'Of all three together; null if there is none.': '3 つの合計の上限。なければ null。',
   'Of the model, key or person, if you may see it.': 'モデル、キー、メンバーの名前（知ることができる場合）。',
   'Decimal string with 8 fraction digits, fixed at submission.': '小数 8 桁の 10 進数の文字列。送信時に確定します。',
   'List who changed what in this organization, newest first': 'この組織で誰が何を変更したかの一覧（新しい順）',

@@ -40,6 +40,7 @@ function createResponse(deps: ResponseDeps, streams: StreamOptions): Endpoint {
     error_headers: ['x-dropped-tools', 'x-dropped-items'],
     errors: [
       'insufficient_credits',
+      'storage_limit_exceeded',
       'concurrency_limit_exceeded',
       'model_not_found',
       'previous_response_not_found',

@@ -29,12 +29,12 @@ export type PreparedCall = {
 
 /**
  * Checks everything that can be checked before the model is asked, in the order of the contract: the model and its capabilities, the
- * previous response and referenced items, the balance, room for a background response, then files and the length of the context. Throws
+ * previous response and referenced items, the balance, room for what is stored and for a background response, then files and the length of the context. Throws
  * ApiError.
  */
 export async function prepareCall(
   ctx: Context,
-  { meter, lengths }: ResponseDeps,
+  { meter, storage, lengths }: ResponseDeps,
   call: ResponseCall,
   left: AbortSignal,
 ): Promise<PreparedCall> {
@@ -47,6 +47,8 @@ export async function prepareCall(
   // Before files are fetched and rendered for the caller.
   const admitted = meter.admit(org_id)
   if (admitted) await admitted
+  const room = body.store === false || call.queued ? undefined : storage.requireRoom(ctx.config, principal)
+  if (room) await room
   if (body.background && !call.queued) await requireRoom(ctx, principal, { added: 1 })
   const prepared = { model, engine: served.engine, tools: settings.tools, history, input }
   if (call.generate === false) return { ...prepared, turn: null, dropped_items: skipped }

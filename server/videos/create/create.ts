@@ -1,5 +1,6 @@
 import type { AuditGate } from '../../billing/audit-state.ts'
 import { quoteVideo } from '../../billing/pricing.ts'
+import type { StorageGate } from '../../billing/storage/gate.ts'
 import { entitledVideoModel, planOf } from '../../catalog/entitlements.ts'
 import type { VideoModelConfig } from '../../config/config.ts'
 import type { Context } from '../../context.ts'
@@ -30,6 +31,9 @@ export type Submission = {
   frame: Frame | null
 }
 
+/** They keep new jobs out: `audit` while the books do not balance, `storage` while the organization has no room. */
+export type Gates = { audit: AuditGate; storage: StorageGate }
+
 const checkShape = shape(CreateVideo)
 
 /** Stands for the file of a picture that is not a file yet. */
@@ -53,13 +57,13 @@ function checkBody(body: unknown, frame: Frame | null): CreateVideo {
  */
 export async function submitVideo(
   ctx: Context,
-  audit: AuditGate,
+  gates: Gates,
   principal: Principal,
   submission: Submission,
 ): Promise<{ video: VideoView; replayed: boolean }> {
   const { idempotency_key: key, body, frame } = submission
   if (key === undefined)
-    return { video: await createJob(ctx, audit, principal, { ...submission, reservation: null }), replayed: false }
+    return { video: await createJob(ctx, gates, principal, { ...submission, reservation: null }), replayed: false }
 
   const body_digests = await bodyDigests(ctx.secrets, body)
   const reserved = await reserveKey(ctx.db, { org_id: principal.org_id, key, body_digests }, ctx.clock.now())
@@ -67,7 +71,7 @@ export async function submitVideo(
   failpoint('key_reserved')
   try {
     const { reservation } = reserved
-    return { video: await createJob(ctx, audit, principal, { ...submission, reservation }), replayed: false }
+    return { video: await createJob(ctx, gates, principal, { ...submission, reservation }), replayed: false }
   } catch (error) {
     await releaseKey(ctx.db, reserved.reservation)
     throw error
@@ -77,7 +81,7 @@ export async function submitVideo(
 /** Accepts a job: checks, quotes, sets the money aside and stores it as `moderating`. Charges nothing. */
 async function createJob(
   ctx: Context,
-  audit: AuditGate,
+  gates: Gates,
   principal: Principal,
   submission: Submission & { reservation: Reservation | null },
 ): Promise<VideoView> {
@@ -89,10 +93,10 @@ async function createJob(
     const model = entitledVideoModel(ctx.config, principal.plan, body.model) // 404 model_not_found
     requireCapable(body, ctx.engines.video.get(model.id)!) // 400
     requireFittingPrompt(body, model.prompt_max) // 400
-    if (!frame) return await acceptJob(ctx, audit, principal, { ...submission, checked: body, model })
+    if (!frame) return await acceptJob(ctx, gates, principal, { ...submission, checked: body, model })
     return await withFrameFile(ctx, principal, frame, (file_id) => {
       const checked: CreateVideo = { ...body, image_reference: [{ file_id, role: 'first_frame' }] }
-      return acceptJob(ctx, audit, principal, { ...submission, checked, model })
+      return acceptJob(ctx, gates, principal, { ...submission, checked, model })
     })
   } catch (error) {
     throw isOpenAiShape(submission.body) ? inOpenAiWords(error, submission.body) : error
@@ -102,7 +106,7 @@ async function createJob(
 /** The checks that need files and balance, then the job. */
 async function acceptJob(
   ctx: Context,
-  audit: AuditGate,
+  gates: Gates,
   principal: Principal,
   submission: Submission & { reservation: Reservation | null; checked: CreateVideo; model: VideoModelConfig },
 ): Promise<VideoView> {
@@ -121,7 +125,8 @@ async function acceptJob(
     ...{ id: newId('video', now), org_id, user_id, key_id, request_id, created_at: now },
     ...{ model: model.id, prompt, seconds, aspect_ratio, inputs, per_second, cost, currency },
   }
-  await audit.requireSoundAccounts() // 503
+  await gates.storage.requireRoom(ctx.config, principal) // 413
+  await gates.audit.requireSoundAccounts() // 503
   await admitJob(ctx, { job, running_max, reservation }) // 402, 429
   failpoint('after_create')
   observeCreated(ctx, job)

@@ -1,4 +1,5 @@
 import type { MultipartFile } from '@fastify/multipart'
+import type { FastifyRequest } from 'fastify'
 import type { Context } from '../../context.ts'
 import { createFile } from '../../files/create.ts'
 import { removeBlobs } from '../../files/retention.ts'
@@ -13,6 +14,11 @@ export type Frame = { staged: StagedBlob; filename: string | undefined }
 
 /** One byte less than 30 MiB, as for every frame. Source: contract 5.1. */
 export const FRAME_BYTES_MAX = 31_457_279
+
+/** How many bytes the picture of a form has at most. */
+export function declaredFrameBytes({ headers }: FastifyRequest): number {
+  return Math.min(Number(headers['content-length'] ?? FRAME_BYTES_MAX), FRAME_BYTES_MAX)
+}
 
 /** Writes the picture aside; the caller discards it. Throws ApiError 400 for one that is too large, 503 when the disk is full. */
 export async function stageFrame(blobs: Blobs, part: MultipartFile): Promise<Frame> {

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, afterEach, before, test } from 'node:test'
 import { openMeter } from '../../../server/billing/meter.ts'
+import { openStorageGate } from '../../../server/billing/storage/gate.ts'
 import { responseQueue } from '../../../server/responses/background/claims.ts'
 import { runClaimed } from '../../../server/responses/background/run-claimed.ts'
 import { openContextLengths } from '../../../server/responses/context/lengths.ts'
@@ -33,7 +34,12 @@ async function interrupt(id: string): Promise<void> {
     finally: 'stall',
   })
   const stopping = new AbortController()
-  const run = runClaimed(service.app.ctx, { meter, lengths: openContextLengths() }, claimed!, stopping.signal)
+  const run = runClaimed(
+    service.app.ctx,
+    { meter, storage: openStorageGate(service.app.ctx.db), lengths: openContextLengths() },
+    claimed!,
+    stopping.signal,
+  )
   while (
     (await query("select 1 from response_event_batches where response_id = $1 and events like '%discarded%'", [id]))
       .length === 0

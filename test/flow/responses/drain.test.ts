@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, afterEach, before, test } from 'node:test'
 import { openMeter } from '../../../server/billing/meter.ts'
+import { openStorageGate } from '../../../server/billing/storage/gate.ts'
 import type { Context } from '../../../server/context.ts'
 import { ApiError } from '../../../server/platform/errors.ts'
 import { armFailpoint } from '../../../server/platform/failpoint.ts'
@@ -29,7 +30,7 @@ async function startWorker(stop_seconds: number) {
   const meter = openMeter(ctx.db)
   const responses = startResponseWorker(
     ctx,
-    { meter, lengths: openContextLengths() },
+    { meter, storage: openStorageGate(ctx.db), lengths: openContextLengths() },
     { sole: false, share: 4, stop_seconds },
   )
   return {
@@ -113,7 +114,7 @@ test('a worker that has lost its claim writes nothing more', async () => {
 test('a run whose response another run has by now adds no event and does not end it, though the other is still at work', async () => {
   const { ctx, database } = service.app
   const meter = openMeter(ctx.db)
-  const deps = { meter, lengths: openContextLengths() }
+  const deps = { meter, storage: openStorageGate(ctx.db), lengths: openContextLengths() }
   service.upstream.reply({ ...HANGING, frames: textFrames(['One', ' two']) })
   const { id } = (await service.submit()).body
   const first = (await claimResponse(ctx.db, id, 'first'))!
@@ -146,7 +147,12 @@ test('a run that takes too long fails with `upstream_timeout`, and is charged fo
   const limits = { ...ctx.config.limits, upstream_total_seconds: 0.2 - SLACK_SECONDS }
   const meter = openMeter(ctx.db)
   const short: Context = { ...ctx, config: { ...ctx.config, limits } }
-  await runClaimed(short, { meter, lengths: openContextLengths() }, claimed!, new AbortController().signal)
+  await runClaimed(
+    short,
+    { meter, storage: openStorageGate(ctx.db), lengths: openContextLengths() },
+    claimed!,
+    new AbortController().signal,
+  )
   const { status, error, output } = (await service.call('GET', id)).body
   assert.deepEqual([status, error.code, output.length], ['failed', 'upstream_timeout', 1])
   const types = (await service.events(id)).map(({ type }) => type)

@@ -137,6 +137,23 @@ test('413 for a larger body by its declared length, without waiting for it', asy
   connection.close()
 })
 
+test('429 before a byte is read while the organization is uploading 1 GB, by the lengths that it declares, until one of them ends', async () => {
+  const sending = await Promise.all(Array.from({ length: 11 }, () => rawConnection(app.url)))
+  const head = `POST /v1/files HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${app.key}\r\ncontent-type: multipart/form-data; boundary=b\r\n`
+  for (const { write } of sending) await write(`${head}content-length: 100000000\r\n\r\n--b\r\n`)
+  const { status, body } = await Promise.any(sending.map(({ answer }) => answer()))
+  assert.equal(status, 429)
+  const { error } = JSON.parse(String(body))
+  assert.deepEqual([error.type, error.code], ['rate_limit_error', 'too_many_requests'])
+  assert.equal((await sendForm(app, [FILE, PURPOSE])).status, 429)
+  const form = multipart([{ name: 'prompt', body: 'x' }])
+  const headers = { 'content-type': form.type }
+  assert.equal((await send(app, 'POST', '/v1/videos', { key: app.key, headers }, form.body)).status, 429)
+  assert.equal((await sendForm({ ...app, key: app.rival.key }, [FILE, PURPOSE])).status, 200)
+  for (const { close } of sending) close()
+  while ((await sendForm(app, [FILE, PURPOSE])).status !== 200);
+})
+
 test('401 before a byte of the body is read, without a key and with an unknown one', async () => {
   const connection = await rawConnection(app.url)
   const head = 'POST /v1/files HTTP/1.1\r\nhost: x\r\ncontent-type: multipart/form-data; boundary=b\r\n'

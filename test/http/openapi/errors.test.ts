@@ -40,13 +40,18 @@ after(() => app.close())
 
 /** Declared errors that need an engine that fails, time, or many requests: each is met in this test. */
 const ELSEWHERE: Record<string, Partial<Record<ErrorCode, string>>> = {
-  'POST /v1/videos': { concurrency_limit_exceeded: 'videos/create-order.test.ts' },
+  'POST /v1/files': { insufficient_credits: 'storage.test.ts', storage_limit_exceeded: 'storage.test.ts' },
+  'POST /v1/videos': {
+    concurrency_limit_exceeded: 'videos/create-order.test.ts',
+    storage_limit_exceeded: 'storage.test.ts',
+  },
   'POST /v1/chat/completions': {
     upstream_error: 'chat/choices.test.ts',
     upstream_timeout: '../engines/engine-error.test.ts',
   },
   'POST /v1/responses': {
     concurrency_limit_exceeded: 'responses/background.test.ts',
+    storage_limit_exceeded: 'storage.test.ts',
     upstream_error: 'responses/errors.test.ts',
     upstream_timeout: 'responses/errors.test.ts',
   },

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { type Meter, openMeter } from '../../../server/billing/meter.ts'
+import { openStorageGate } from '../../../server/billing/storage/gate.ts'
 import type { ByteBudget } from '../../../server/platform/http/body/byte-budget.ts'
 import { runClaimed } from '../../../server/responses/background/run-claimed.ts'
 import { openContextLengths } from '../../../server/responses/context/lengths.ts'
@@ -15,18 +16,20 @@ export type BackgroundApp = Awaited<ReturnType<typeof startBackgroundApp>>
 
 /**
  * The service with a scriptable chat server as the model `m`, and one customer. `worker`: the real worker runs in this process. Otherwise
- * responses move by `tick` alone, and the clock is moved by hand in either case.
+ * responses move by `tick` alone, and the clock is moved by hand in either case. `plan`: limits of the customers' plan.
  */
 export async function startBackgroundApp({
   worker = true,
+  plan = '',
   beside,
   budget,
 }: {
   worker?: boolean
+  plan?: string
   budget?: ByteBudget
   beside?: { app: TestApp; upstream: ChatUpstream; person: TestPerson }
 } = {}) {
-  const service = await startChatService([MODEL], { background: worker, beside, budget, more: MORE })
+  const service = await startChatService([MODEL], { background: worker, beside, budget, more: more(plan) })
   const { app } = service
   const person = beside?.person ?? (await newCustomer(app))
   const meter = openMeter(app.ctx.db)
@@ -62,8 +65,8 @@ export async function startBackgroundApp({
 const MODEL = { id: 'm', context_length: 100_000, capabilities: ['vision', 'tools', 'reasoning', 'structured_outputs'] }
 /** Responses of one organization that run at a time. */
 export const SHARE = 8
-const MORE = `
-plans: { free: {}, bare: { chat_models: [] }, few: { max_background_responses: 2 } }
+const more = (plan: string) => `
+plans: { free: {${plan}}, bare: { chat_models: [] }, few: { max_background_responses: 2 } }
 limits: { pipeline_concurrency: ${SHARE} }
 `
 
@@ -78,6 +81,12 @@ async function tick({ ctx }: TestApp, meter: Meter): Promise<void> {
   const waiting = await ctx.db.selectFrom('responses').select('id').where('finished_at', 'is', null).execute()
   for (const { id } of waiting) {
     const claimed = await claimResponse(ctx.db, id, `tick/${randomBytes(8).toString('hex')}`)
-    if (claimed) await runClaimed(ctx, { meter, lengths: openContextLengths() }, claimed, new AbortController().signal)
+    if (claimed)
+      await runClaimed(
+        ctx,
+        { meter, storage: openStorageGate(ctx.db), lengths: openContextLengths() },
+        claimed,
+        new AbortController().signal,
+      )
   }
 }
