@@ -171,7 +171,8 @@ test('a run that is canceled before or while it waits for room in memory ends as
     others.add(64_000_000)
     const canceling = new AbortController()
     armFailpoint('response_begun', () => void when(() => canceling.abort(CANCELLED)))
-    await runClaimed(ctx, { meter, lengths: openContextLengths() }, claimed!, canceling.signal)
+    const deps = { meter, storage: openStorageGate(ctx.db), lengths: openContextLengths() }
+    await runClaimed(ctx, deps, claimed!, canceling.signal)
     assert.equal((await service.call('GET', id)).body.status, 'cancelled')
     others.end()
     assert.equal(ctx.budget.held(), 0)
