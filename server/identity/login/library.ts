@@ -8,6 +8,7 @@ import { COOKIE_PREFIX, SESSION_SECONDS } from '../caller/cookie.ts'
 import { organizationsOf } from '../people/store.ts'
 import { newRowId, type RowKind } from '../row-ids.ts'
 import { hashSessionTokens } from './hashed-tokens.ts'
+import { hashPassword, verifyPassword } from './passwords.ts'
 
 /** What the library writes before everything it encrypts. It is the same for every secret: `two-factor/secrets.ts` finds the one that fits. */
 export const SECRET_VERSION = 1
@@ -55,6 +56,7 @@ export async function loginOptions(deps: LoginDeps) {
       disableSignUp: true,
       minPasswordLength: PASSWORD_LENGTH.min,
       maxPasswordLength: PASSWORD_LENGTH.max,
+      password: { hash: hashPassword, verify: verifyPassword },
     },
     session: { expiresIn: SESSION_SECONDS, disableSessionRefresh: true, ...SESSION_TABLE },
     user: USER_TABLE,

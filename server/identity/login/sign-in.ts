@@ -8,6 +8,7 @@ import { hashToken, SESSION_IDLE_SECONDS, type SessionCookie, writeSessionToken 
 import { findUser, lockPassword, replacePassword } from '../people/store.ts'
 import { countAttempt } from './attempts.ts'
 import type { LoginLibrary } from './library.ts'
+import { hashPassword, verifyPassword } from './passwords.ts'
 import { deleteEndedSessions, deleteSession } from './store.ts'
 
 /** A new console login: the row's token hash names it, `set_cookie` gives it to the browser. */
@@ -109,7 +110,6 @@ export async function checkPassword(
     throw new ApiError('conflict', 'You sign in with an identity provider and have no password here.')
   }
   const counted = await countAttempt(db, { email: user.email, address, secrets, now: clock.now() })
-  const { verifyPassword } = await import('better-auth/crypto')
   if (!(await verifyPassword({ hash, password }))) throw wrongOwnPassword(param)
   await counted.succeeded()
   return hash
@@ -133,12 +133,6 @@ export async function changePassword(
     await replacePassword(tx, { user_id, password_hash, now: clock.now() })
   })
   return whilePasswordStays(login, { user_id, password_hash }, () => startSession(login, { user_id, user_agent }))
-}
-
-/** scrypt with N = 16384, r = 16, p = 1 and a salt of its own, as the login library reads it. */
-export async function hashPassword(password: string): Promise<string> {
-  const { hashPassword: hash } = await import('better-auth/crypto')
-  return hash(password)
 }
 
 /** The `Set-Cookie` among the library's whose name ends in `name`. */

@@ -3,11 +3,11 @@ import { execFileSync } from 'node:child_process'
 import { scryptSync } from 'node:crypto'
 import { test } from 'node:test'
 
-const SIGN_IN = new URL('../../../server/identity/login/sign-in.ts', import.meta.url).href
+const PASSWORDS = new URL('../../../server/identity/login/passwords.ts', import.meta.url).href
 
 test('a password is stored as scrypt with N 16384, r 16, p 1 and a salt of its own', () => {
   // In a process of its own: in those of the tests a password costs nothing.
-  const program = `import { hashPassword } from ${JSON.stringify(SIGN_IN)}
+  const program = `import { hashPassword } from ${JSON.stringify(PASSWORDS)}
     for (let i = 0; i < 2; i++) console.log(await hashPassword('correct horse battery'))`
   const output = execFileSync(process.execPath, ['--input-type=module', '-e', program], { encoding: 'utf8' })
   const hashes = output.trim().split('\n')

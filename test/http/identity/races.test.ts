@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict'
+import crypto from 'node:crypto'
+import { syncBuiltinESMExports } from 'node:module'
 import { after, afterEach, before, test } from 'node:test'
 import { sql } from 'kysely'
 import { createMember } from '../../../server/identity/people/provision.ts'
 import { startApp, type TestApp } from '../../support/http/app.ts'
-import { browserOf, newOrganization, newPerson, PASSWORD, type Person } from '../../support/http/people.ts'
+import { browserOf, newOrganization, newPerson, PASSWORD, type Person, signInAs } from '../../support/http/people.ts'
 import { type HttpResponse, send } from '../../support/http/send.ts'
 import { trials } from '../../tiers.ts'
 
@@ -161,4 +163,39 @@ test('a demoted owner, and an admin made a member, leave no open invitation; nor
     )
     assert.equal(answer.status, 404)
   }
+})
+
+test('passwords are checked one at a time: each takes a core, and one of four threads that files need', async (t) => {
+  const { scrypt } = crypto
+  t.after(() => {
+    crypto.scrypt = scrypt
+    syncBuiltinESMExports()
+  })
+  let running = 0
+  let most = 0
+  crypto.scrypt = ((...args: Parameters<typeof scrypt>) => {
+    const [password, salt, length, options, callback] = args
+    most = Math.max(most, ++running)
+    // Half as long as in operation: the harness makes it nothing.
+    scrypt(password, salt, length, { ...options, N: 8192 }, () => {
+      scrypt(password, salt, length, options, (error, key) => {
+        running -= 1
+        callback(error, key)
+      })
+    })
+  }) as typeof scrypt
+  syncBuiltinESMExports()
+  const member = await newPerson(app, org, 'member')
+  const session = await browserOf(app, member)
+  const answers = await Promise.all([
+    ...Array.from({ length: 4 }, () => signInAs(app, member.email)),
+    ...Array.from({ length: 4 }, () =>
+      send(app, 'POST', '/console/password', session, { current_password: 'not the password', new_password: PASSWORD }),
+    ),
+  ])
+  assert.deepEqual(
+    answers.map(({ status }) => status),
+    [200, 200, 200, 200, 401, 401, 401, 401],
+  )
+  assert.equal(most, 1)
 })
