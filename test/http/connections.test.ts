@@ -158,3 +158,25 @@ test('a request refused for its Transfer-Encoding ends the connection: nothing a
     }
   }
 })
+
+test('connections that are kept open and do nothing make room for new ones', async () => {
+  const { maxConnections } = http.server
+  http.server.closeAllConnections()
+  http.server.maxConnections = 3
+  try {
+    const kept = await Promise.all([1, 2, 3].map(() => rawConnection(url)))
+    for (const connection of kept) {
+      await connection.write('GET /now HTTP/1.1\r\nhost: x\r\n\r\n')
+      assert.equal((await connection.answer()).status, 200)
+    }
+    const refused = await rawConnection(url)
+    await assert.rejects(refused.answer(), /connection ended/)
+    for (const connection of kept) await assert.rejects(connection.answer(), /connection ended/)
+    const next = await rawConnection(url)
+    await next.write('GET /now HTTP/1.1\r\nhost: x\r\n\r\n')
+    assert.equal((await next.answer()).status, 200)
+    next.close()
+  } finally {
+    http.server.maxConnections = maxConnections
+  }
+})

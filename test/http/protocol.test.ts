@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { connect } from 'node:net'
+import { text } from 'node:stream/consumers'
 import { after, before, suite, test } from 'node:test'
 import { endpoint } from '../../server/identity/caller/endpoint.ts'
 import { newCustomer, startApp, type TestApp, type TestPerson, videoBody } from '../support/http/app.ts'
@@ -187,7 +188,7 @@ suite('bytes that are no whole request', { concurrency: true }, () => {
     })
   }
 
-  test('a body that drips past its time is cut off on every route: of forms, without a body, unknown, unless it takes uploads', async () => {
+  test('a body that drips past its time is cut off on every route: of forms, without a body, unknown; an upload that pauses for as long', async () => {
     const echo = (path: string, accepts: Array<'json' | 'multipart'>) =>
       endpoint({
         method: 'POST',
@@ -195,9 +196,17 @@ suite('bytes that are no whole request', { concurrency: true }, () => {
         auth: 'none',
         summary: 'Echo',
         accepts,
-        handle: async (_ctx, { request }) => request.body ?? {},
+        handle: async (_ctx, { request }) => {
+          if (path === '/upload') await text(request.raw)
+          return request.body ?? {}
+        },
       })
-    const endpoints = [echo('/json', ['json']), echo('/both', ['json', 'multipart']), echo('/none', [])]
+    const endpoints = [
+      echo('/json', ['json']),
+      echo('/both', ['json', 'multipart']),
+      echo('/upload', ['multipart']),
+      echo('/none', []),
+    ]
     const own = await startApp({ endpoints })
     own.app.http.bodySeconds = 0.05
     const { url } = own
@@ -210,6 +219,10 @@ suite('bytes that are no whole request', { concurrency: true }, () => {
         await assert.rejects(slow.answer(), /connection ended/)
         slow.close()
       }
+      const upload = await rawConnection(url)
+      await upload.write('POST /upload HTTP/1.1\r\nhost: x\r\ncontent-type: multipart/form-data; boundary=x\r\n')
+      await upload.write('content-length: 10\r\n\r\n--x')
+      await assert.rejects(upload.answer(), /connection ended/)
       for (const [path, status] of [
         ['/none', 200],
         ['/unknown', 404],

@@ -30,9 +30,9 @@ import { endRequestSpan, startRequestSpan } from './observe/span.ts'
 import { suggestRoutes } from './suggest-route.ts'
 import type { Sockets } from './websocket.ts'
 
-/** Time limit for receiving a whole request. Uploads of 100 MB over slow lines need it; other bodies have BODY_SECONDS. */
+/** Time limit for receiving a whole request: 100 MB over slow lines need it. */
 const REQUEST_SECONDS = 900
-/** Time limit for receiving a body on a route without uploads. */
+/** Time limit for receiving a body on a route without uploads, and for each pause of an upload. */
 const BODY_SECONDS = 60
 /** Longer than proxies keep idle connections by default (60 s: nginx, AWS): otherwise a request meets a connection that is just being closed. */
 const KEEP_ALIVE_SECONDS = 75
@@ -56,7 +56,7 @@ declare module 'fastify' {
     kinora?: RouteConfig
   }
   interface FastifyInstance {
-    /** Time limit for receiving a body on a route without uploads. */
+    /** Time limit for receiving a body on a route without uploads, and for each pause of an upload. */
     bodySeconds: number
     /** Null: nothing is counted. */
     metrics: Metrics | null
@@ -156,6 +156,7 @@ function openServer(handler: RequestListener, sockets: Sockets | undefined): Ser
     boundConnections(handler),
   )
   server.maxConnections = CONNECTIONS_MAX
+  server.on('drop', () => server.closeIdleConnections())
   server.maxHeadersCount = 100
   return server
 }
@@ -176,7 +177,7 @@ function unknownUrlError(
 /** Sets the deadline of a body; a body that nobody reads does not keep its connection open. */
 function expectBody(request: FastifyRequest, reply: FastifyReply): void {
   const { kinora } = request.routeOptions.config
-  if (!kinora?.upload) limitBodyTime(request)
+  limitBodyTime(request, { upload: kinora?.upload ?? false })
   if (kinora?.accepts.size === 0) leaveBody(request, reply)
 }
 

@@ -35,14 +35,21 @@ export function addBodyParsers(http: FastifyInstance): void {
   })
 }
 
-/** Starts the deadline for the body of a route that takes no upload; Node's own limit covers the whole server. */
-export function limitBodyTime(request: FastifyRequest): void {
-  const timer = setTimeout(() => {
-    if (!request.raw.complete)
-      request.raw.destroy(new ApiError('request_timeout', 'The request body did not arrive in time.'))
+/**
+ * Ends a request whose body is not there after `bodySeconds`, or an upload of which nothing came for as long while it was read. Node's own
+ * limit is that of a whole upload.
+ */
+export function limitBodyTime(request: FastifyRequest, { upload }: { upload: boolean }): void {
+  const { raw } = request
+  let bytes = raw.socket.bytesRead
+  const timer = setInterval(() => {
+    if (raw.complete) return
+    const goesOn = upload && (raw.readableLength > 0 || raw.socket.bytesRead > bytes)
+    bytes = raw.socket.bytesRead
+    if (!goesOn) raw.destroy(new ApiError('request_timeout', 'The request body did not arrive in time.'))
   }, request.server.bodySeconds * 1000)
   timer.unref()
-  request.raw.once('close', () => clearTimeout(timer))
+  raw.once('close', () => clearInterval(timer))
 }
 
 export function hasBody({ headers }: FastifyRequest): boolean {
