@@ -26,18 +26,24 @@ suite('what servers of the field send', { concurrency: 16 }, () => {
   for (const [engine, open] of Object.entries(ENGINES)) {
     for (const [name, row] of Object.entries(FIELD_REPLIES)) {
       if (engine === 'ai-sdk' && row.package !== undefined) continue
-      test(`${engine}: ${name}`, { timeout: IDLE_SECONDS * 500 }, () => check(open, row))
+      const timeout = IDLE_SECONDS * 500
+      if (row.plain !== 'only') test(`${engine}: ${name}`, { timeout }, () => check(open, row, { stream: true }))
+      if (row.plain) test(`${engine}, plain: ${name}`, { timeout }, () => check(open, row, { stream: false }))
     }
   }
 })
 
-async function check(open: (upstream: ChatUpstream) => ChatEngine, row: FieldReply): Promise<void> {
+async function check(
+  open: (upstream: ChatUpstream) => ChatEngine,
+  row: FieldReply,
+  { stream }: { stream: boolean },
+): Promise<void> {
   const upstream = await startChatUpstream()
   const engine = open(upstream)
   const events: ChatEvent[] = []
   try {
     upstream.reply(row.reply)
-    const request = textRequest('m', { stream: true })
+    const request = textRequest('m', { stream })
     const failure = await (async () => {
       for await (const batch of await engine.generate(request, live())) events.push(...batch)
       return null
@@ -45,6 +51,7 @@ async function check(open: (upstream: ChatUpstream) => ChatEngine, row: FieldRep
     if (row.fails !== undefined) {
       assert.ok(failure instanceof EngineError, String(failure))
       assert.equal(failure.kind, row.fails)
+      if (row.reason !== undefined) assert.match(failure.reason ?? '', row.reason)
     } else {
       if (failure !== null) throw failure
       assertEventOrder(events, 1)

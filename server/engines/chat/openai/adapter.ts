@@ -123,7 +123,7 @@ export function openaiChat(options: OpenaiChatOptions, env: OpenaiChatEnv = {}):
       body,
       stream,
       choices: request.n,
-      reader: completionReader({ choices: request.n, logprobs: request.logprobs === true, words }),
+      reader: completionReader({ choices: request.n, logprobs: request.logprobs === true, plain: !stream, words }),
       words,
       limits: { idle_ms: limits.idle_ms, total_ms },
       signal,

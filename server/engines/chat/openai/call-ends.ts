@@ -90,7 +90,7 @@ export function fail(state: Call, fault: EngineError): void {
 function endEarly(state: Call, { frames, queue }: Stream, fault: EngineError): void {
   try {
     frames.flush(queue.events)
-    if (!frames.done() && frames.missing() === 'answer') throw fault
+    if (!frames.done() && frames.missing() === 'answer') throw frames.faultOr(fault)
     frames.cut(queue.events)
   } catch (error) {
     settle(state, error instanceof EngineError ? error : unreadable())

@@ -42,6 +42,14 @@ test('usage that is missing is waited for longer, and an answer without a reason
   assert.equal(state.ended, 0)
 })
 
+test('an error in place of the rest ends the answer as soon, and is not announced', (t) => {
+  const { timer, state, tick } = timerOf(t)
+  state.missing = 'refused'
+  assert.equal(timer.heard(true), false)
+  tick(1500)
+  assert.equal(state.ended, 1)
+})
+
 test('silence does not count while what has come is still unread', (t) => {
   const { timer, state, tick } = timerOf(t)
   state.missing = 'nothing'

@@ -8,8 +8,8 @@ export type EndTimer = {
   close(): void
 }
 
-/** How long a server may be silent after the last reason, with and without usage. Long enough for text that comes late. */
-export const WAIT_MS = { nothing: 1500, usage: 5000 }
+/** How long a server may be silent after the last reason, with and without usage, or after an error. Long enough for text that comes late. */
+export const WAIT_MS = { nothing: 1500, refused: 1500, usage: 5000 }
 
 /** `onSilence` is called when only the end mark, or the usage, has been missing for a while, and nothing that has come is still unread. */
 export function endTimer(
@@ -32,7 +32,7 @@ export function endTimer(
       // Without a reason, only the end of the body or the limit of silence shows that the usage was the last.
       if (now === 'answer' || now === 'reason') return false
       wait(WAIT_MS[now])
-      if (isAnnounced) return false
+      if (isAnnounced || now === 'refused') return false
       isAnnounced = true
       return true
     },

@@ -79,6 +79,16 @@ test('JSON ends at its last bracket: without a field, over lines, and where the 
   assert.deepEqual(dataOf([Buffer.from(`[info] loading\n${list}`)]), [list])
 })
 
+test('a line of JSON without a field is read with its line break', () => {
+  const frames: SseEvent[] = []
+  const lines = sseParser((frame) => frames.push(frame))
+  const read = ['{"a":1}\n', '{"a":', '2}\r\n', '{\n"a":3\n}\n', 'ping\n[DONE]\n'].map((text) => {
+    lines.feed(Buffer.from(text))
+    return frames.length
+  })
+  assert.deepEqual(read, [1, 1, 2, 3, 4])
+})
+
 test('words before JSON are an event of their own', () => {
   assert.deepEqual(dataOf([Buffer.from('data: null\ndata: {"a":1}\ndata: wait\ndata: wait\n')]), [
     'null',
@@ -104,6 +114,11 @@ test('in a silence, what is complete is read without its line breaks, and nothin
     ['data: {"a":1}\ndata: {"b":2}', ['{"a":1}', '{"b":2}']],
     ['data: wait\ndata: {"b":2}', ['wait', '{"b":2}']],
     ['data: [DONE]\r', ['[DONE]']],
+    ['{"a":1}{"b":2}', ['{"a":1}{"b":2}']],
+    ['{"a":1}{"b":{}', []],
+    ['{"a":1}, words', []],
+    ['error: {"a":1}', ['{"a":1}']],
+    ['event: error\ndata: wait\n', ['wait']],
     ['data: {"a":[1]', []],
     ['data: {"a":\ndata: {"b":2}', []],
     ['data: wait\n', []],

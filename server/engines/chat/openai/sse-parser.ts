@@ -64,7 +64,7 @@ export function sseParser(onEvent: (frame: SseEvent) => void): SseParser {
       if (rest.size() > LINE_BYTES_MAX) throw tooLong()
     },
     flush() {
-      if (isEnded(event)) dispatch(event, onEvent)
+      if (isEnded(event) || isErrorInWords(event)) dispatch(event, onEvent)
       if (!MAY_END.test(rest.view().subarray(-8).toString('latin1'))) return
       const line = rest.view().toString('utf8')
       if (!isEndedBy(event, line)) return
@@ -96,6 +96,7 @@ type PendingEvent = {
 const LF = 10
 const CR = 13
 const BOM = 0xfeff
+const FIELD = /^(data:|error:|\ufeff)/
 const MAY_END = /[}\]]\s*$/
 /** How JSON without a field begins. A list is one of objects: `[info] loading` is none. */
 const BEGINS = /^\s*(\{|\[\s*(\{|$)|\[DONE\])/
@@ -168,6 +169,8 @@ function readBare(line: string, event: PendingEvent, onEvent: (frame: SseEvent) 
     event.bare = true
     addLine(event, line)
   }
+  // It has no blank line to wait for.
+  if (event.bare && isEnded(event)) dispatch(event, onEvent)
 }
 
 function addLine(event: PendingEvent, line: string): void {
@@ -195,9 +198,15 @@ function isOpen(event: PendingEvent): boolean {
   return !isEnded(event) && event.json !== null && event.json.depth > 0
 }
 
+/** What a server says after `event: error` has no end but silence. */
+function isErrorInWords(event: PendingEvent): boolean {
+  return event.name === 'error' && event.data !== null && !isOpen(event)
+}
+
 /** Whether a line that has no line break yet would be the end of the event, or a complete one. */
 function isEndedBy(event: PendingEvent, line: string): boolean {
-  const value = line.startsWith('data:') ? valueAt(line, 5, line.length) : line.replace(/^\ufeff/, '')
+  const field = FIELD.exec(line)?.[0] ?? ''
+  const value = valueAt(line, field.length, line.length)
   const json = isOpen(event) ? { ...event.json! } : jsonEnd()
   if (json.depth === 0 && !beginsJson(value)) return false
   readJson(json, value)

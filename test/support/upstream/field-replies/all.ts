@@ -1,7 +1,8 @@
 import { CALLS } from './calls.ts'
 import { ENDS, FINISH_REASONS } from './ends.ts'
+import { INSTEAD } from './instead.ts'
 import { OBJECTS } from './objects.ts'
 import { SHAPES } from './shapes.ts'
 import { USAGES } from './usages.ts'
 
-export const FIELD_REPLIES = { ...FINISH_REASONS, ...ENDS, ...USAGES, ...SHAPES, ...OBJECTS, ...CALLS }
+export const FIELD_REPLIES = { ...FINISH_REASONS, ...ENDS, ...INSTEAD, ...USAGES, ...SHAPES, ...OBJECTS, ...CALLS }

@@ -140,11 +140,20 @@ export const ENDS: Readonly<Record<string, FieldReply>> = {
     'a list in pretty JSON': [pretty([text('Hello', 'stop'), last()])],
     'a completion in pretty JSON': [pretty(whole({ content: 'Hello' }))],
     'a completion in JSON with an empty reason': [json(whole({ content: 'Hello' }, ''))],
+    'JSON for each chunk without line breaks': [json(text('Hel')) + json(text('lo', 'stop')) + json(last())],
     'one line break after each event': [`${data(text('Hel'))}\n`, `${data({ ...text('lo', 'stop'), usage: USAGE })}\n`],
     'the usage alone without its blank line': [text('Hello'), end('stop'), `${data(last())}\n`],
     'the usage alone without any line break': [text('Hello'), end('stop'), data(last())],
     'the end mark alone without its blank line': [text('Hello'), last(), 'data: [DONE]\n'],
   }),
+  'a completion in JSON without a reason and usage on a connection that stays open': {
+    reply: stream([json({ choices: [{ message: { content: 'Hello' } }] })], OPEN),
+    ...{ text: 'Hello', usage: null, plain: 'also', package: WAITS },
+  },
+  'a list in JSON without a reason and usage on a connection that stays open': {
+    reply: stream([json([text('Hello')])], OPEN),
+    ...{ fails: 'failed', package: WAITS },
+  },
   'an error without its blank line on a connection that stays open': {
     reply: stream([data({ error: { code: 503, message: 'x' } })], OPEN),
     ...{ fails: 'overloaded', package: WAITS },

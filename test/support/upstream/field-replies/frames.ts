@@ -8,7 +8,8 @@ type Tokens = { input: number; output: number; cached?: number; reasoning?: numb
 /**
  * A reply that model servers of the field give, and what is made of it. `finish` is `stop`, or `tool_calls` where there are calls, unless
  * given. `usage` is what `USAGE` says unless given; null: none that can be used, so the service counts. `fails`: how the answer ends
- * instead, after `text`. `package`: why a package of the AI SDK, which reads the bytes itself, makes something else of it.
+ * instead, after `text`; `reason`: what the log then has of it. `package`: why a package of the AI SDK, which reads the bytes itself, makes
+ * something else of it. `plain`: whether it is given to plain requests beside those for a stream, or to them alone.
  */
 export type FieldReply = {
   reply: UpstreamReply
@@ -19,7 +20,9 @@ export type FieldReply = {
   finish?: FinishReason
   usage?: Tokens | null
   fails?: EngineErrorKind
+  reason?: RegExp
   package?: string
+  plain?: 'also' | 'only'
 }
 
 export const USAGE = { prompt_tokens: 10, completion_tokens: 50, total_tokens: 60 }

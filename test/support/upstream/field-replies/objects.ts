@@ -28,6 +28,11 @@ const PLAIN: Readonly<Record<string, FieldReply>> = {
     ),
     ...{ calls: [['look', '{}']], extra_content: SIGNED },
   },
+  "an answer in Cloudflare's result": {
+    reply: json({ result: whole({ content: 'Hi' }), success: true, errors: [], messages: [] }),
+    text: 'Hi',
+  },
+  'an answer in data': { reply: json({ code: 0, msg: 'ok', data: whole({ content: 'Hi' }) }), text: 'Hi' },
   'a call without arguments': {
     reply: json(whole({ content: null, tool_calls: [call(0, 'a', 'look', '')] }, 'stop')),
     calls: [['look', '{}']],

@@ -6,9 +6,10 @@ import type { ReadWords } from '../../server-words.ts'
 import { laterUsage, plausibleUsage, readUsage } from '../../usage.ts'
 import { errorObjectError } from './error.ts'
 import { emptyMessage, hasContent, type Message, readDelta, readMessage } from './message.ts'
+import { readRemarks } from './remarks.ts'
 
-/** How an answer ended: by `[DONE]`, with its body, or as one JSON text. */
-export type BodyEnd = 'mark' | 'body' | 'json'
+/** How an answer ended: by `[DONE]`, with its body, or as one JSON text, which is an object or a list of them. */
+export type BodyEnd = 'mark' | 'body' | 'json' | 'list'
 
 export type CompletionReader = {
   /** Reads one object of an answer, a chunk of a stream or a whole completion, or a list of them. Throws EngineError. */
@@ -22,43 +23,47 @@ export type CompletionReader = {
   begun(): boolean
   /** What may still come, as far as it can be believed, if what has come would end like this. */
   missing(by: BodyEnd): Missing
+  /** The error that the server gave in place of the rest, in an object like no other such as `{code, message}`; otherwise `fault`. */
+  faultOr(fault: EngineError): EngineError
 }
 
 /**
  * `answer`: choices have no reason, or go on after each. `reason`: the usage has come after the text, which shows that it is complete if
- * nothing follows. `usage`: every choice has its reason.
+ * nothing follows. `usage`: every choice has its reason. `refused`: nothing, since the server says why there is no answer, or no more of it.
  */
-export type Missing = 'answer' | 'reason' | 'usage' | 'nothing'
+export type Missing = 'answer' | 'reason' | 'usage' | 'nothing' | 'refused'
+
+/** What was asked for. `plain`: no stream. `words` makes what the server says of an error fit for the log. */
+type Asked = { choices: number; logprobs: boolean; plain?: boolean; words?: ReadWords }
 
 /**
  * Turns the chunks, or the whole completion, of an OpenAI-compatible server into events. Only what the contract names is read; choices
- * beyond `choices`, the number asked for, are dropped. A choice may go on after its reason, and the last reason counts. `words` makes what
- * the server says of an error fit for the log.
+ * beyond `choices`, the number asked for, are dropped. A choice may go on after its reason, and the last reason counts.
  * Source: contract 9.3 and 9.4; docs/engines.md, chat servers.
  */
-export function completionReader(asked: { choices: number; logprobs: boolean; words?: ReadWords }): CompletionReader {
+export function completionReader(asked: Asked): CompletionReader {
   const choices: Array<Choice | undefined> = []
   let usage: TokenUsage | null = null
   let isUsageLast = false
   let ended = 0
   let begun = false
-  /** Objects that are no part of an answer. */
-  const remarks: unknown[] = []
+  /** Whether a message is said to be one piece of several. */
+  let isPiece = false
+  const remarks = readRemarks(asked.words)
 
   function read(object: unknown, events: ChatEvent[]): void {
     if (Array.isArray(object)) {
       for (const each of object) read(each, events)
       return
     }
-    const chunk = asRecord(object)
+    const chunk = unwrapped(asRecord(object))
     if (chunk === null) throw unreadable()
-    const isError = Array.isArray(chunk.choices) ? isFilled(chunk.error) : chunk.error != null
-    if (isError) throw errorObjectError(chunk.error, { begun, words: asked.words })
-    if (chunk.object === 'error') throw errorObjectError(chunk, { begun, words: asked.words })
+    const error = errorOf(chunk)
+    if (error !== null) throw errorObjectError(error, { begun, words: asked.words })
     if (chunk.usage != null) takeUsage(chunk.usage)
     if (chunk.x_groq != null) takeUsage(asRecord(chunk.x_groq)?.usage)
-    if (!Array.isArray(chunk.choices)) {
-      if (remarks.length < REMARKS_MAX) remarks.push(chunk)
+    if (!Array.isArray(chunk.choices) || chunk.choices.length === 0) {
+      remarks.read(chunk)
       return
     }
     for (const [position, item] of chunk.choices.entries()) {
@@ -68,17 +73,13 @@ export function completionReader(asked: { choices: number; logprobs: boolean; wo
       if (isFilled(entry.error)) throw errorObjectError(entry.error, { begun, words: asked.words })
       begun = true
       isUsageLast = false
-      const choice = choices[index] ?? {
-        message: emptyMessage(index),
-        ending: null,
-        word: '',
-        late: 0,
-        is_message: false,
-      }
-      choices[index] = choice
+      remarks.answered()
+      choices[index] ??= newChoice(index)
+      const choice = choices[index]
       const hadReason = choice.ending !== null
       readChoice(choice, entry, asked.logprobs, events)
       if (!hadReason && choice.ending !== null) ended += 1
+      if (choice.is_message) isPiece = chunk.object === 'chat.completion.chunk'
       if (entry.usage != null) takeUsage(entry.usage)
     }
   }
@@ -89,33 +90,36 @@ export function completionReader(asked: { choices: number; logprobs: boolean; wo
     isUsageLast = found !== null
   }
 
+  const faultOr = (fault: EngineError) => remarks.faultOr(fault, { begun })
   const complete = () =>
     ended >= asked.choices && choices.every((choice) => choice === undefined || choice.late < LATE_MAX)
   const hasProduced = () => choices.some((choice) => choice !== undefined && hasContent(choice.message))
 
-  /** One JSON text with messages is complete; with deltas it may be the first of several. */
-  const isWhole = (by: BodyEnd) => by === 'json' && choices.length > 0 && choices.every((choice) => choice!.is_message)
+  /** One JSON text with messages is complete; an object with deltas may be the first of several. */
+  const isWhole = (by: BodyEnd) =>
+    (by === 'json' || by === 'list') && choices.length > 0 && choices.every((choice) => choice!.is_message)
+  const isUnfinished = () => choices.length === 0 || choices.some((choice) => choice?.ending === null)
+  const isRefused = (by: BodyEnd) =>
+    ended < asked.choices &&
+    (remarks.endWithError() || (by === 'json' && !begun && (remarks.any() || asked.plain === true)))
 
   return {
     read,
     end(events, by) {
       const isEnded = isWhole(by) || (usage !== null && (by === 'mark' || isUsageLast))
       const all = choices.filter((choice) => choice !== undefined)
-      if (all.length === 0 || (!isEnded && all.some(({ ending }) => ending === null)))
-        throw incompleteBy(remarks, { begun, words: asked.words })
+      if (isUnfinished() && (all.length === 0 || remarks.endWithError() || !isEnded)) throw faultOr(incomplete())
       // A server that ignores `n` sends one complete choice and its usage. Without usage the others may have been lost.
-      if (all.length < asked.choices && usage === null) throw incomplete()
-      // Each is checked before any is emitted.
-      const reasons = all.map(reasonOf)
-      for (const [i, { message }] of all.entries()) {
-        if (reasons[i] === 'tool_calls') message.calls?.end(events)
-        events.push({ type: 'finish', choice: message.choice, reason: reasons[i]! })
-      }
+      if (all.length < asked.choices && usage === null) throw faultOr(incomplete())
+      finishAll(all, events)
       events.push({ type: 'end', usage: plausibleUsage(usage, hasProduced()) })
     },
     begun: () => begun,
+    faultOr,
     missing(by) {
-      if (isWhole(by)) return usage !== null || ended > 0 ? 'nothing' : 'reason'
+      if (isRefused(by)) return 'refused'
+      if (by === 'list') return 'nothing'
+      if (isWhole(by)) return usage !== null || ended > 0 || !isPiece || asked.plain ? 'nothing' : 'reason'
       const isCounted = usage !== null && usage.output > 0
       // Where every chunk has a reason, the usage after them shows that one of them was meant.
       const haveReasons = complete() || (ended >= asked.choices && isUsageLast)
@@ -141,13 +145,18 @@ export function timedOut(): EngineError {
   return new EngineError('timeout', 'The model server did not answer in time.')
 }
 
-/** Servers may give their reason in an object like no other, such as `{code, message}`, in place of an answer or of its rest. */
-function incompleteBy(
-  remarks: unknown[],
-  { begun, words }: { begun: boolean; words?: ReadWords | undefined },
-): EngineError {
-  const error = errorObjectError(remarks, { begun, words })
-  return error.kind === 'failed' && error.reason === undefined ? incomplete() : error
+/** Gateways put an answer into `result` (Cloudflare) or `data`, beside how the call went. */
+function unwrapped(object: Record<string, unknown> | null): Record<string, unknown> | null {
+  if (object === null || Array.isArray(object.choices)) return object
+  const inner = asRecord(object.result) ?? asRecord(object.data)
+  return Array.isArray(inner?.choices) && inner.choices.length > 0 ? inner : object
+}
+
+/** The error that an object is, or holds. */
+function errorOf(chunk: Record<string, unknown>): unknown {
+  const { choices, error, object } = chunk
+  if (Array.isArray(choices) ? isFilled(error) : error != null) return error
+  return object === 'error' ? chunk : null
 }
 
 /** Servers write `error: null`, `""` or `{}` beside an answer. */
@@ -161,8 +170,9 @@ function isFilled(error: unknown): boolean {
  */
 type Choice = { message: Message; ending: Ending | null; word: unknown; late: number; is_message: boolean }
 
-/** So many are read. */
-const REMARKS_MAX = 4
+function newChoice(index: number): Choice {
+  return { message: emptyMessage(index), ending: null, word: '', late: 0, is_message: false }
+}
 
 /** From here on the reasons of a server say nothing: it sends one with every chunk. */
 const LATE_MAX = 2
@@ -190,6 +200,15 @@ function readChoice(choice: Choice, entry: Record<string, unknown>, logprobs: bo
   if (reason === null) return
   choice.ending = reason
   choice.word = entry.finish_reason
+}
+
+/** Each is checked before any is emitted. */
+function finishAll(choices: readonly Choice[], events: ChatEvent[]): void {
+  const reasons = choices.map(reasonOf)
+  for (const [i, { message }] of choices.entries()) {
+    if (reasons[i] === 'tool_calls') message.calls?.end(events)
+    events.push({ type: 'finish', choice: message.choice, reason: reasons[i]! })
+  }
 }
 
 /** Throws EngineError for a failure, and for a call that never got its name. */

@@ -1,6 +1,6 @@
 /**
- * Where an object or a list in JSON ends, found in pieces that are read once each: parsing again what is not complete would cost the square
- * of its length. What is between the brackets is not checked.
+ * Whether JSON has come to its end, that of an object or a list, found in pieces that are read once each: parsing again what is not complete
+ * would cost the square of its length. What is between the brackets is not checked.
  */
 export type JsonEnd = { depth: number; quoted: boolean; escaped: boolean; ended: boolean }
 
@@ -8,10 +8,43 @@ export function jsonEnd(): JsonEnd {
   return { depth: 0, quoted: false, escaped: false, ended: false }
 }
 
-/** Reads on. Text before the first bracket, and after the end, is passed over. */
+/**
+ * Reads on. Text before the first bracket, and after the end, is passed over; but where another object or list follows the end, its end
+ * counts.
+ */
 export function readJson(state: JsonEnd, text: string): void {
-  let { depth, quoted, escaped, ended } = state
-  for (let at = 0; at < text.length && !ended; at++) {
+  let at = state.ended ? text.length : readToEnd(state, text, 0)
+  while (state.ended) {
+    at = nextOf(text, at)
+    if (!beginsJson(text, at)) return
+    at = readToEnd(state, text, at)
+  }
+}
+
+/** The objects and lists that follow each other in a text that begins with one. What follows the last is left out. Throws SyntaxError. */
+export function* jsonValues(text: string): Generator<unknown, void> {
+  const state = jsonEnd()
+  for (let at = 0; beginsJson(text, at); ) {
+    const stop = readToEnd(state, text, at)
+    yield JSON.parse(text.slice(at, stop))
+    at = nextOf(text, stop)
+  }
+}
+
+/** Whether a text is an object or a list from its first character that is no space. */
+export function beginsJson(text: string, from = 0): boolean {
+  let at = from
+  while (text.charCodeAt(at) <= SPACE) at++
+  const char = text.charCodeAt(at)
+  return char === OPEN_OBJECT || char === OPEN_LIST
+}
+
+/** Reads to the first end. Returns where that is, or the length of the text. */
+function readToEnd(state: JsonEnd, text: string, from: number): number {
+  let { depth, quoted, escaped } = state
+  let ended = false
+  let at = from
+  for (; at < text.length && !ended; at++) {
     const char = text.charCodeAt(at)
     if (quoted) {
       if (escaped) escaped = false
@@ -30,14 +63,16 @@ export function readJson(state: JsonEnd, text: string): void {
   state.quoted = quoted
   state.escaped = escaped
   state.ended = ended
+  return at
 }
 
-/** Whether a text is an object or a list from its first character that is no space. */
-export function beginsJson(text: string): boolean {
-  let at = 0
-  while (text.charCodeAt(at) <= SPACE) at++
-  const char = text.charCodeAt(at)
-  return char === OPEN_OBJECT || char === OPEN_LIST
+/** Servers that lose line breaks keep the names of fields. */
+const BETWEEN = /[\s,]*(data:)?/y
+
+function nextOf(text: string, stop: number): number {
+  BETWEEN.lastIndex = stop
+  BETWEEN.test(text)
+  return BETWEEN.lastIndex
 }
 
 const SPACE = 0x20

@@ -1,7 +1,9 @@
 import { asRecord } from '../../../../platform/json/record.ts'
+import type { EngineError } from '../../../engine-error.ts'
 import type { ChatEvent } from '../../contract.ts'
 import { type SseEvent, sseParser } from '../sse-parser.ts'
 import type { BodyEnd, CompletionReader, Missing } from './completion.ts'
+import { jsonValues } from './json-end.ts'
 
 export type StreamReader = {
   /** Reads a piece of the body. Throws EngineError, SyntaxError or RangeError; events read before that stay. */
@@ -20,27 +22,37 @@ export type StreamReader = {
   isWaiting(): boolean
   /** What may still come. */
   missing(): Missing
+  /** The error that the server gave in place of the rest; otherwise `fault`. */
+  faultOr(fault: EngineError): EngineError
 }
 
 /**
- * Reads the body of an answer: a stream of events, one JSON text, or one for each chunk. Each is parsed once; `[DONE]` or the end of the
- * body ends it.
+ * Reads the body of an answer: a stream of events, one JSON text, or one for each chunk, several of which may share a line. Each is parsed
+ * once; `[DONE]` or the end of the body ends it.
  */
 export function streamReader(reader: CompletionReader): StreamReader {
   let sink: ChatEvent[] = []
   let read = 0
   let isBare = false
+  let isList = false
   let done = false
   const lines = sseParser((event) => {
     if (done) return
     if (event.data.startsWith('[DONE]')) return finish('mark')
     const object = objectOf(event)
     if (object === null) return
+    if (object !== undefined) return readObject(object, event)
+    for (const each of jsonValues(event.data.replace(DONE, ''))) readObject(each, event)
+    if (DONE.test(event.data)) finish('mark')
+  })
+  const ending = (): BodyEnd => (!isBare || read !== 1 ? 'body' : isList ? 'list' : 'json')
+
+  function readObject(object: unknown, { bare }: SseEvent): void {
     reader.read(object, sink)
     read += 1
-    isBare = event.bare
-  })
-  const ending = (): BodyEnd => (isBare && read === 1 ? 'json' : 'body')
+    isBare = bare
+    isList = Array.isArray(object)
+  }
 
   function finish(by: BodyEnd): void {
     reader.end(sink, by)
@@ -73,14 +85,22 @@ export function streamReader(reader: CompletionReader): StreamReader {
     done: () => done,
     isWaiting: lines.isWaiting,
     missing: () => reader.missing(ending()),
+    faultOr: reader.faultOr,
   }
 }
 
-/** The JSON of an event; null for words, such as those of a ping, and for `null`. Throws SyntaxError on JSON that is cut. */
+const DONE = /\[DONE\]\s*$/
+
+/** The JSON of an event; null for words, such as those of a ping, and for `null`, undefined for what is not one JSON text. */
 function objectOf({ data, name }: SseEvent): unknown {
   if (name === 'error') return errorOf(data)
   const first = data.trimStart()[0]
-  return first === '{' || first === '[' ? JSON.parse(data) : null
+  if (first !== '{' && first !== '[') return null
+  try {
+    return JSON.parse(data)
+  } catch {
+    return undefined
+  }
 }
 
 function errorOf(data: string): unknown {

@@ -1,0 +1,58 @@
+import { type FieldReply, READS_ITSELF, stream, text } from './frames.ts'
+
+const OPEN = { done: false, finally: 'stall' } as const
+const json = (object: object) => JSON.stringify(object)
+const pretty = (object: object) => JSON.stringify(object, null, 2)
+
+const BUSY = { code: 1305, message: 'The model is overloaded.' }
+const SAYS = { fails: 'overloaded', reason: /overloaded/, plain: 'also' } as const
+
+/** Errors in the place of an answer, or of its rest, on a connection that stays open. */
+export const INSTEAD: Readonly<Record<string, FieldReply>> = {
+  ...open(SAYS, {
+    'code and message in JSON': [json(BUSY)],
+    'code and message in pretty JSON': [`${pretty(BUSY)}\n`],
+    'code and message in a list': [json([BUSY])],
+    'code and message in an event': [BUSY],
+    'code and message beside no choices': [{ id: 'x', choices: [], ...BUSY }],
+    'a message in JSON': [json({ message: 'The model is overloaded.' })],
+    'an error in JSON': [json({ error: BUSY })],
+    'base_resp in an event': [{ choices: null, base_resp: { status_code: 1002, status_msg: 'overloaded' } }],
+    'success false in an event': [{ success: false, errors: [{ message: 'overloaded' }] }],
+  }),
+  ...open(
+    { ...SAYS, package: READS_ITSELF },
+    {
+      'code and message after many pings': [
+        ...Array.from({ length: 9 }, () => ({ type: 'ping', message: 'wait' })),
+        BUSY,
+      ],
+      'code and message in an event without its blank line': [`data: ${json(BUSY)}\n`],
+      'code and message after comments': [`: wait\n\n${json(BUSY)}`],
+      'an error event in words without its blank line': ['event: error\ndata: The model is overloaded.\n'],
+      'a line error: without its line break': [`error: ${json(BUSY)}`],
+    },
+  ),
+  ...open(
+    { ...SAYS, text: 'Hel' },
+    { 'code and message after text': [text('Hel'), BUSY], 'an error after text': [text('Hel'), { error: BUSY }] },
+  ),
+  ...open({ fails: 'failed', plain: 'only' }, { 'JSON without choices': [json({ id: 'x', choices: [] })] }),
+  ...open({ fails: 'failed', reason: /next message/ }, { detail: [{ detail: 'The next message is wrong.' }] }),
+  'code and message after text, and a lost connection': {
+    reply: stream([text('Hel'), BUSY], { done: false, finally: 'reset' }),
+    ...SAYS,
+  },
+}
+
+function open(
+  what: Omit<FieldReply, 'reply'>,
+  replies: Readonly<Record<string, ReadonlyArray<object | string>>>,
+): Record<string, FieldReply> {
+  return Object.fromEntries(
+    Object.entries(replies).map(([name, frames]) => [
+      `${name} in place of an answer, on a connection that stays open`,
+      { ...what, reply: stream(frames, OPEN) },
+    ]),
+  )
+}
