@@ -82,6 +82,8 @@ export const OPERATORS_MATTERS: readonly Wording[] = [
   ['OpenRouter', 404, error('No endpoints found matching your data policy (Paid model training).'), /data policy/],
   // The same beside `metadata.available_providers`, in 2026
   ['OpenRouter', 404, error('No allowed providers are available for the selected model.'), /providers/],
+  ['a gateway', 404, error('Resource not found. Please contact support.'), /contact support/],
+  ['a gateway', 404, error('Not found. Our support team can help.'), /support team/],
   // net/http of Go
   ['a server without the path', 404, '404 page not found\n', /page not found/],
 ]

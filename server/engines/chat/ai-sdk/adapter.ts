@@ -11,9 +11,9 @@ import { readWords } from '../server-words.ts'
 import { SystemMessages } from '../system-messages.ts'
 import { callFault } from './call-error.ts'
 import { encodeRequest } from './encode-request.ts'
-import { withErrorStatus } from './error-status.ts'
-import type { Model, StreamPart } from './model.ts'
-import { partReader } from './read-stream.ts'
+import { WholeAnswer, withJsonReplies } from './json-reply.ts'
+import type { CallOptions, Model, StreamPart } from './model.ts'
+import { partReader, partsOfWhole } from './read-stream.ts'
 import { rehearse, withoutServer } from './rehearse.ts'
 
 /** `idle_seconds`: how long the server may be silent; `total_seconds`: how long an answer may take. */
@@ -46,9 +46,21 @@ export function aiSdkChat(options: AiSdkChatOptions, env: Pick<EngineEnv, 'log' 
   }
   const secrets = [options.api_key, ...Object.values(options.headers ?? {}), host, hostname]
   const factory = requireFactory(options.package, SETTING)
-  const provider = factory(providerSettings(options, withErrorStatus(guardedFetch(origin, pool, limits)))) as Provider
+  const provider = factory(providerSettings(options, withJsonReplies(guardedFetch(origin, pool, limits)))) as Provider
   requireVersion(options.package, SETTING, provider.languageModel(options.model ?? 'any'))
   const rehearsal = factory(providerSettings(options, withoutServer)) as Provider
+
+  /** The parts of an answer, also of one that comes as a whole. */
+  async function partsOf(call: CallOptions, model: string): Promise<AsyncIterable<StreamPart>> {
+    try {
+      const { stream } = await provider.languageModel(model).doStream(call)
+      return stream as AsyncIterable<StreamPart> & ReadableStream<StreamPart>
+    } catch (error) {
+      if (!(error instanceof WholeAnswer)) throw error
+      const replay = factory(providerSettings(options, async () => Response.json(JSON.parse(error.json)))) as Provider
+      return partsOfWhole(await replay.languageModel(model).doGenerate(call))
+    }
+  }
 
   async function* answer(request: ChatRequest, signal: AbortSignal): AsyncGenerator<readonly ChatEvent[], void> {
     const leaving = new AbortController()
@@ -58,8 +70,7 @@ export function aiSdkChat(options: AiSdkChatOptions, env: Pick<EngineEnv, 'log' 
       const call = encodeRequest(request, options)
       await rehearse(rehearsal.languageModel(request.model), call)
       const abortSignal = AbortSignal.any([signal, leaving.signal])
-      const { stream } = await provider.languageModel(request.model).doStream({ ...call, abortSignal })
-      for await (const part of stream as AsyncIterable<StreamPart> & ReadableStream<StreamPart>) {
+      for await (const part of await partsOf({ ...call, abortSignal }, request.model)) {
         signal.throwIfAborted()
         const events = reader.read(part)
         if (events.length === 0) continue

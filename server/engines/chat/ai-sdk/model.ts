@@ -5,6 +5,7 @@
 export type Model = {
   specificationVersion: string
   doStream(options: CallOptions): PromiseLike<{ stream: ReadableStream<StreamPart> }>
+  doGenerate(options: CallOptions): PromiseLike<WholeResult>
 }
 
 export type CallOptions = {
@@ -63,6 +64,16 @@ export type Usage = {
   outputTokens: { total: Count; reasoning: Count }
   /** As the server wrote it. */
   raw?: unknown
+}
+
+/** Content of other types, such as sources, is skipped. */
+export type WholeResult = {
+  content: Array<
+    | { type: 'text' | 'reasoning'; text: string }
+    | Extract<StreamPart, { type: 'tool-call' | 'file' | 'reasoning-file' }>
+  >
+  finishReason: { unified: string; raw: string | undefined }
+  usage: Usage
 }
 
 /** Parts of other types, such as the ends of blocks, are skipped. */

@@ -4,7 +4,7 @@ import type { ChatEvent, ExtraContent, FinishReason, TokenUsage } from '../contr
 import { type Ending, finishReason, readFinishReason } from '../finish-reason.ts'
 import { isCount, plausibleUsage, readUsage } from '../usage.ts'
 import { extraContentOf } from './extra-content.ts'
-import type { StreamPart, Usage } from './model.ts'
+import type { StreamPart, Usage, WholeResult } from './model.ts'
 import { warningError } from './refused.ts'
 
 /** Turns the parts of one stream into events, part by part. Throws what `error` parts hold, and EngineError for what cannot be shown. */
@@ -76,6 +76,16 @@ export function partReader(): { read(part: StreamPart): ChatEvent[]; ended(): bo
     },
     ended: () => over,
   }
+}
+
+/** A whole answer as the parts of a stream. Without a reason it is complete as well. */
+export async function* partsOfWhole({ content, finishReason, usage }: WholeResult): AsyncGenerator<StreamPart, void> {
+  for (const item of content) {
+    if ('text' in item) yield { type: `${item.type}-delta`, delta: item.text }
+    else yield item
+  }
+  const unified = finishReason.raw ? finishReason.unified : 'stop'
+  yield { type: 'finish', usage, finishReason: { ...finishReason, unified } }
 }
 
 /**

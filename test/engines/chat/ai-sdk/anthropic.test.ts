@@ -38,6 +38,25 @@ test('Anthropic: usage counts cached input as a part of the input', () =>
     assert.deepEqual(end, { type: 'end', usage: { input: 105, cached_input: 90, output: 7, reasoning: 0 } })
   }))
 
+test('Anthropic: an answer in one JSON text is read in place of the stream, with one request', () =>
+  using(anthropic(), async ({ engine, reply, received }) => {
+    const content = [
+      { type: 'thinking', thinking: 'Hm.', signature: 's' },
+      { type: 'text', text: 'Wait.' },
+      { type: 'tool_use', id: 'call_1', name: 'tide', input: { at: 'noon' } },
+    ]
+    const usage = { input_tokens: 10, output_tokens: 7 }
+    reply(status(200, { ...START.message, content, stop_reason: 'tool_use', usage }))
+    assert.deepEqual(await allEvents(engine, { ...asked, tools: [tool('tide')] }), [
+      { type: 'reasoning-delta', choice: 0, text: 'Hm.' },
+      { type: 'text-delta', choice: 0, text: 'Wait.' },
+      { type: 'tool-call-delta', choice: 0, call: 0, id: 'call_1', name: 'tide', arguments: '{"at":"noon"}' },
+      { type: 'finish', choice: 0, reason: 'tool_calls' },
+      { type: 'end', usage: { input: 10, cached_input: 0, output: 7, reasoning: 0 } },
+    ])
+    assert.equal(received.length, 1)
+  }))
+
 test('Anthropic: reasoning, then a tool call, whose arguments come in pieces', () =>
   using(anthropic(), async ({ engine, reply }) => {
     const frames = [

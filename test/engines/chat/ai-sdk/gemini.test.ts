@@ -33,6 +33,18 @@ test('Gemini: reasoning is emitted before the text and counted as a part of the 
     ])
   }))
 
+test('Gemini: an answer in one JSON text, or in a list of its pieces, is read in place of the stream', () =>
+  using(gemini(), async ({ engine, reply }) => {
+    const candidates = [{ content: { role: 'model', parts: [{ text: 'Waves.' }] }, finishReason: 'STOP' }]
+    const usageMetadata = { promptTokenCount: 9, candidatesTokenCount: 4, totalTokenCount: 13 }
+    for (const body of [{ candidates, usageMetadata }, GEMINI_TEXT]) {
+      reply(status(200, body))
+      const events = await allEvents(engine, asked)
+      assert.match(JSON.stringify(events[events.length - 3]), /Waves/)
+      assert.deepEqual(events.at(-2), { type: 'finish', choice: 0, reason: 'stop' })
+    }
+  }))
+
 test('Gemini: tokens that only its total has are reported beside the usage, or are the output', () =>
   using(gemini(), async ({ engine, reply }) => {
     const parts = [{ text: 'Deep.', thought: true }, { text: 'Waves.' }]

@@ -126,29 +126,40 @@ export const ENDS: Readonly<Record<string, FieldReply>> = {
   },
   'a whole answer in JSON on a connection that stays open': {
     reply: stream([`${JSON.stringify(whole({ content: 'Hi' }))}\n`], { done: false, finally: 'stall' }),
-    ...{ text: 'Hi', package: WAITS },
+    ...{ text: 'Hi', plain: 'also' },
   },
   'no text, a reason and usage on a connection that stays open': {
     reply: stream([chunk({ role: 'assistant', content: '' }), end('stop'), last()], { done: false, finally: 'stall' }),
     package: WAITS,
   },
   ...open({
-    'lines of JSON': [`${json(text('Hel'))}\n`, `${json(text('lo', 'stop'))}\n`, `${json(last())}\n`],
-    'lines of JSON without the last line break': [`${json(text('Hel'))}\n${json(text('lo', 'stop'))}\n${json(last())}`],
-    'lines of pretty JSON': [`${pretty(text('Hel'))}\n`, `${pretty(text('lo', 'stop'))}\n`, `${pretty(last())}\n`],
     'a list in JSON': [json([text('Hel'), text('lo', 'stop'), last()])],
     'a list in pretty JSON': [pretty([text('Hello', 'stop'), last()])],
     'a completion in pretty JSON': [pretty(whole({ content: 'Hello' }))],
     'a completion in JSON with an empty reason': [json(whole({ content: 'Hello' }, ''))],
-    'JSON for each chunk without line breaks': [json(text('Hel')) + json(text('lo', 'stop')) + json(last())],
-    'one line break after each event': [`${data(text('Hel'))}\n`, `${data({ ...text('lo', 'stop'), usage: USAGE })}\n`],
-    'the usage alone without its blank line': [text('Hello'), end('stop'), `${data(last())}\n`],
-    'the usage alone without any line break': [text('Hello'), end('stop'), data(last())],
-    'the end mark alone without its blank line': [text('Hello'), last(), 'data: [DONE]\n'],
+    'the end mark alone': [text('Hello', 'stop'), last(), 'data: [DONE]\n\n'],
   }),
+  ...open(
+    {
+      'lines of JSON': [`${json(text('Hel'))}\n`, `${json(text('lo', 'stop'))}\n`, `${json(last())}\n`],
+      'lines of JSON without the last line break': [
+        `${json(text('Hel'))}\n${json(text('lo', 'stop'))}\n${json(last())}`,
+      ],
+      'lines of pretty JSON': [`${pretty(text('Hel'))}\n`, `${pretty(text('lo', 'stop'))}\n`, `${pretty(last())}\n`],
+      'JSON for each chunk without line breaks': [json(text('Hel')) + json(text('lo', 'stop')) + json(last())],
+      'one line break after each event': [
+        `${data(text('Hel'))}\n`,
+        `${data({ ...text('lo', 'stop'), usage: USAGE })}\n`,
+      ],
+      'the usage alone without its blank line': [text('Hello'), end('stop'), `${data(last())}\n`],
+      'the usage alone without any line break': [text('Hello'), end('stop'), data(last())],
+      'the end mark alone without its blank line': [text('Hello'), last(), 'data: [DONE]\n'],
+    },
+    WAITS,
+  ),
   'a completion in JSON without a reason and usage on a connection that stays open': {
     reply: stream([json({ choices: [{ message: { content: 'Hello' } }] })], OPEN),
-    ...{ text: 'Hello', usage: null, plain: 'also', package: WAITS },
+    ...{ text: 'Hello', usage: null, plain: 'also' },
   },
   'a list in JSON without a reason and usage on a connection that stays open': {
     reply: stream([json([text('Hello')])], OPEN),
@@ -164,17 +175,24 @@ export const ENDS: Readonly<Record<string, FieldReply>> = {
     }),
     ...{ text: 'Hello', package: READS_ITSELF },
   },
+  'lines of JSON that break off': {
+    reply: { kind: 'json', body: `${json(text('Half an'))}\n${json(text('swer'))}\n` },
+    ...{ fails: 'failed', reason: /^$/ },
+  },
   'a first line of JSON, and a lost connection': {
     reply: stream([`${json(text('Hel'))}\n`], { done: false, finally: 'reset' }),
     fails: 'failed',
   },
 }
 
-function open(replies: Readonly<Record<string, ReadonlyArray<object | string>>>): Record<string, FieldReply> {
+function open(
+  replies: Readonly<Record<string, ReadonlyArray<object | string>>>,
+  waits?: string,
+): Record<string, FieldReply> {
   return Object.fromEntries(
     Object.entries(replies).map(([name, frames]) => [
       `${name} on a connection that stays open`,
-      { reply: stream(frames, OPEN), text: 'Hello', package: WAITS },
+      { reply: stream(frames, OPEN), text: 'Hello', ...(waits && { package: waits }) },
     ]),
   )
 }

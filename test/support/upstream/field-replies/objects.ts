@@ -15,13 +15,16 @@ const PLAIN: Readonly<Record<string, FieldReply>> = {
   'tool_calls as the reason of a text': { reply: json(whole({ content: 'Hi' }, 'tool_calls')), text: 'Hi' },
   'usage in x_groq': {
     reply: json({ ...completion({ content: 'Hi' }, { usage: null }), x_groq: { id: 'r', usage: USAGE } }),
-    text: 'Hi',
+    ...{ text: 'Hi', package: READS_ITSELF },
   },
   reasoning_details: {
     reply: json(whole({ content: 'Hi', reasoning_details: [{ type: 'reasoning.text', text: 'Hm.' }] })),
-    ...{ text: 'Hi', reasoning: 'Hm.' },
+    ...{ text: 'Hi', reasoning: 'Hm.', package: READS_ITSELF },
   },
-  thinking: { reply: json(whole({ content: 'Hi', thinking: 'Hm.' })), text: 'Hi', reasoning: 'Hm.' },
+  thinking: {
+    reply: json(whole({ content: 'Hi', thinking: 'Hm.' })),
+    ...{ text: 'Hi', reasoning: 'Hm.', package: READS_ITSELF },
+  },
   'a call with a signature': {
     reply: json(
       whole({ content: null, tool_calls: [call(0, 'a', 'look', '{}', { extra_content: SIGNED })] }, 'tool_calls'),
@@ -40,5 +43,5 @@ const PLAIN: Readonly<Record<string, FieldReply>> = {
 }
 
 export const OBJECTS: Readonly<Record<string, FieldReply>> = Object.fromEntries(
-  Object.entries(PLAIN).map(([name, row]) => [`in JSON, ${name}`, { ...row, package: READS_ITSELF }]),
+  Object.entries(PLAIN).map(([name, row]) => [`in JSON, ${name}`, row]),
 )

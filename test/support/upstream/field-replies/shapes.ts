@@ -127,7 +127,7 @@ export const SHAPES: Readonly<Record<string, FieldReply>> = {
       ...{ kind: 'json', type: 'application/x-ndjson' },
       body: [text('Hel'), text('lo', 'stop'), last()].map((each) => `${JSON.stringify(each)}\n`).join(''),
     },
-    ...{ text: 'Hello', package: READS_ITSELF },
+    text: 'Hello',
   },
   'a completion after comments': {
     reply: { kind: 'json', body: `: wait\n\n: wait\n\n${JSON.stringify(whole({ content: 'Hi' }))}` },
@@ -196,16 +196,16 @@ export const SHAPES: Readonly<Record<string, FieldReply>> = {
   ...Object.fromEntries(
     ['text/plain', 'text/html', null, 'text/event-stream'].map((type): [string, FieldReply] => [
       `a completion under ${type ?? 'no media type'}`,
-      { reply: { kind: 'json', type, body: whole({ content: 'Hi' }) }, text: 'Hi', package: READS_ITSELF },
+      { reply: { kind: 'json', type, body: whole({ content: 'Hi' }) }, text: 'Hi' },
     ]),
   ),
   'an error under text/event-stream': {
     reply: { kind: 'json', type: 'text/event-stream', body: { error: { code: 503, message: 'x' } } },
-    ...{ fails: 'overloaded', package: READS_ITSELF },
+    fails: 'overloaded',
   },
   "Gemini's list of errors": {
     reply: { kind: 'json', body: [{ error: { code: 503, message: 'x', status: 'UNAVAILABLE' } }] },
-    ...{ fails: 'overloaded', package: READS_ITSELF },
+    fails: 'overloaded',
   },
 }
 

@@ -146,7 +146,7 @@ export function timedOut(): EngineError {
 }
 
 /** Gateways put an answer into `result` (Cloudflare) or `data`, beside how the call went. */
-function unwrapped(object: Record<string, unknown> | null): Record<string, unknown> | null {
+export function unwrapped(object: Record<string, unknown> | null): Record<string, unknown> | null {
   if (object === null || Array.isArray(object.choices)) return object
   const inner = asRecord(object.result) ?? asRecord(object.data)
   return Array.isArray(inner?.choices) && inner.choices.length > 0 ? inner : object

@@ -1,5 +1,5 @@
 import { EngineError } from '../../../engine-error.ts'
-import { errorDetail } from '../../../reply-error.ts'
+import { type ErrorDetail, errorDetail } from '../../../reply-error.ts'
 import type { ReadWords } from '../../server-words.ts'
 import { errorObjectError } from './error.ts'
 
@@ -21,10 +21,10 @@ export function readRemarks(words: ReadWords | undefined): Remarks {
   let endWithError = false
   return {
     read(object) {
-      const { message, status, layers } = errorDetail(object)
-      const is_error = status !== null || layers.some(saysError)
+      const detail = errorDetail(object)
+      const is_error = saysError(detail)
       endWithError ||= is_error
-      if (is_error || (message !== '' && !last?.is_error)) last = { object, is_error }
+      if (is_error || (detail.message !== '' && !last?.is_error)) last = { object, is_error }
     },
     answered() {
       endWithError = false
@@ -40,7 +40,12 @@ export function readRemarks(words: ReadWords | undefined): Remarks {
   }
 }
 
-function saysError(layer: ReadonlyMap<string, unknown>): boolean {
+/** Whether an object says that something failed, and not only what is going on. */
+export function saysError({ status, layers }: ErrorDetail): boolean {
+  return status !== null || layers.some(isFailed)
+}
+
+function isFailed(layer: ReadonlyMap<string, unknown>): boolean {
   const isIn = (name: string) => isFault(layer.get(name))
   return layer.get('success') === false || FAULTS.some(isIn) || STATES.some((name) => FAILED.test(`${layer.get(name)}`))
 }
