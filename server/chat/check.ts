@@ -27,7 +27,7 @@ export function checkBody(unchecked: unknown): ChatBody {
   if (body.stream_options && !body.stream) {
     refuse('stream_options', "'stream_options' is only allowed when 'stream' is true.")
   }
-  if (body.top_logprobs !== undefined && !body.logprobs) {
+  if (body.top_logprobs && !body.logprobs) {
     refuse('top_logprobs', "'top_logprobs' is only allowed when 'logprobs' is true.")
   }
   if (body.modalities?.some((modality) => modality !== 'text')) {

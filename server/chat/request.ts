@@ -18,7 +18,7 @@ export function chatParameters(body: ChatBody): ModelParameters {
     n: body.n ?? 1,
     min_p,
     logprobs,
-    top_logprobs,
+    top_logprobs: logprobs ? top_logprobs : undefined,
     reasoning_effort,
     max_tokens: body.max_completion_tokens ?? body.max_tokens,
     logit_bias: logit_bias && Object.keys(logit_bias).length > 0 ? logit_bias : undefined,

@@ -57,7 +57,8 @@ export function chatEndpoints(meter: Meter, timing: StreamTiming = STREAM_TIMING
 }
 
 /**
- * A body without the members by which clients of OpenAI's first tools say that there are none: `functions: []` and `function_call: "none"`.
+ * A body without the members by which clients of OpenAI's first tools say that there are none: `functions: []`, or `{}` as PHP writes it,
+ * and `function_call: "none"`.
  * Throws ApiError 400 for a body of responses, naming their endpoint.
  */
 function readLegacy(body: unknown): unknown {
@@ -68,7 +69,7 @@ function readLegacy(body: unknown): unknown {
   }
   if (body.functions === undefined && body.function_call === undefined) return body
   const { functions, function_call, ...rest } = body
-  const isEmpty = functions == null || (Array.isArray(functions) && functions.length === 0)
+  const isEmpty = functions == null || (typeof functions === 'object' && Object.keys(functions).length === 0)
   const callsNone = function_call == null || function_call === 'none' || function_call === 'auto'
   return isEmpty && callsNone ? rest : body
 }

@@ -43,7 +43,10 @@ const UserPart = Type.Union([
   TextPart,
   Type.Object({
     type: Type.Literal('image_url'),
-    image_url: Type.Union([Type.Object({ url: Url, detail: Type.Optional(Type.Enum(['auto', 'low', 'high'])) }), Url]),
+    image_url: Type.Union([
+      Type.Object({ url: Url, detail: Type.Optional(Type.Enum(['auto', 'low', 'high', 'original'])) }),
+      Url,
+    ]),
   }),
   Type.Object({ type: Type.Literal('video_url'), video_url: MediaUrl }),
   Type.Object({ type: Type.Literal('audio_url'), audio_url: MediaUrl }),

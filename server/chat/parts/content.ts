@@ -49,7 +49,9 @@ export async function partsOfContent(
 export function mediaPart(family: MediaFamily, url: string, source: PartSource): ChatPart {
   switch (family) {
     case 'image': {
-      const detail = source.from === 'url' || source.from === 'file_id' ? source.detail : undefined
+      const asked = source.from === 'url' || source.from === 'file_id' ? source.detail : undefined
+      // Model servers do not know the newest value.
+      const detail = asked === 'original' ? 'high' : asked
       return { type: 'image_url', image_url: { url, ...(detail ? { detail } : {}) } }
     }
     case 'video':

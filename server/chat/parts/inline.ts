@@ -13,7 +13,7 @@ export function isDataUrl(text: string): boolean {
 
 /** Whether the text may be base64 without a data URL around it: no address looks like this. */
 export function isBareBase64(text: string): boolean {
-  return /^[A-Za-z0-9+/\s]{32,64}={0,2}\s*$/.test(text.slice(0, 64))
+  return /^[\w+/\s-]{32,64}={0,2}\s*$/.test(text.slice(0, 64))
 }
 
 /** The content of a data URL: base64 alone. Its media type may be missing or wrong, since the bytes decide. Rejects with ApiError 400. */
@@ -25,16 +25,16 @@ export async function readDataUrl(source: PartSource, url: string, reading?: Rea
 }
 
 /**
- * The content of base64 in the standard alphabet, padded, with or without line breaks. The size is checked before decoding; long text is
- * decoded in slices that let other work run. Rejects with ApiError 400.
+ * The content of base64, in the standard alphabet or that of URLs, with or without padding and line breaks. The size is checked before
+ * decoding; long text is decoded in slices that let other work run. Rejects with ApiError 400.
  */
 export async function readBase64(source: PartSource, text: string, { kind, signal }: Reading = {}): Promise<Inline> {
   const max = kind ? BYTES_MAX[kind] : LARGEST
   if (sizeOf(text) > max * WITH_BREAKS) throw refuse(source, tooLarge(max))
   const first = await decode(text, signal)
-  const base64 = first ? text : await withoutBreaks(text, signal)
+  const base64 = first ? text : await standard(text, signal)
   const bytes = first ?? (await decode(base64, signal))
-  if (bytes === null) throw refuse(source, 'it is not valid base64. Use the standard alphabet with padding.')
+  if (bytes === null) throw refuse(source, 'it is not valid base64.')
   if (bytes.length > max) throw refuse(source, tooLarge(max))
   return { bytes, base64 }
 }
@@ -48,15 +48,18 @@ function sizeOf(base64: string): number {
   return (base64.length / 4) * 3 - padding
 }
 
-async function withoutBreaks(text: string, signal: AbortSignal | undefined): Promise<string> {
+/** The same in the standard alphabet, with padding and without line breaks. */
+async function standard(text: string, signal: AbortSignal | undefined): Promise<string> {
   const slices: string[] = []
   const turn = turnTaker(1, signal)
   for (let from = 0; from < text.length; from += SLICE_CHARACTERS) {
-    slices.push(text.slice(from, from + SLICE_CHARACTERS).replace(/\s+/g, ''))
+    const slice = text.slice(from, from + SLICE_CHARACTERS)
+    slices.push(slice.replace(/\s+/g, '').replaceAll('-', '+').replaceAll('_', '/'))
     const other = turn()
     if (other) await other
   }
-  return slices.join('')
+  const base64 = slices.join('').replace(/={1,2}$/, '')
+  return base64.padEnd(Math.ceil(base64.length / 4) * 4, '=')
 }
 
 /** Null for text that is not entirely base64. */

@@ -6,7 +6,7 @@ import { ApiError } from '../../platform/errors.ts'
 import type { Lease } from '../../platform/http/body/byte-budget.ts'
 import { mismatch } from '../check.ts'
 
-type Detail = 'auto' | 'low' | 'high'
+type Detail = 'auto' | 'low' | 'high' | 'original'
 
 /**
  * The source of one part of a message, in either API. `param` is the path of its member, `blame` the path in the error when the model does not

@@ -204,8 +204,7 @@ function sourceOf(part: MediaPart, place: string | null, path: string): PartSour
   const at = (member: string) => (place === null ? path : `${place}.${member}`)
   const blame = at('type')
   if (part.type === 'input_image') {
-    const { file_id, image_url = '' } = part
-    const detail = part.detail === 'original' ? 'high' : part.detail
+    const { file_id, image_url = '', detail } = part
     return file_id === undefined
       ? { from: 'url', family: 'image', url: image_url, detail, param: at('image_url'), blame }
       : { from: 'file_id', file_id, detail, purposes: ['vision'], refuses: REFUSES, param: at('file_id'), blame }

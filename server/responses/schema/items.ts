@@ -23,9 +23,11 @@ const SentId = Type.String({ maxLength: 1024 })
 /** Of any length: the model chose it. */
 const Name = Type.String({ minLength: 1 })
 const Namespace = Type.String({ minLength: 1, maxLength: 256 })
-const Status = Type.Enum(['in_progress', 'completed', 'incomplete'])
+export const ITEM_STATUSES = ['in_progress', 'completed', 'incomplete'] as const
+const Status = Type.Enum([...ITEM_STATUSES])
 export type ItemStatus = Static<typeof Status>
-const Phase = Type.Enum(['commentary', 'final_answer'])
+export const PHASES = ['commentary', 'final_answer'] as const
+const Phase = Type.Enum([...PHASES])
 
 const sent = { id: Type.Optional(SentId), status: Type.Optional(Status) }
 const SentTexts = [SentInputText, SentText, SentOutputText] as const

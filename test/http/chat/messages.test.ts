@@ -114,7 +114,11 @@ const REFUSED: Record<string, Refusal[]> = {
   'a detail, sound or file of a wrong shape': [
     [
       [user({ type: 'image_url', image_url: { url: 'https://example.com/a', detail: 'max' } })],
-      value('messages[0].content[0].image_url.detail', 'max', "Supported values are: 'auto', 'low', and 'high'."),
+      value(
+        'messages[0].content[0].image_url.detail',
+        'max',
+        "Supported values are: 'auto', 'low', 'high', and 'original'.",
+      ),
     ],
     [
       [user({ type: 'input_audio', input_audio: { format: 'wav' } })],

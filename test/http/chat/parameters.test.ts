@@ -69,7 +69,7 @@ test('404 with the same message for a model that does not exist and for a video 
 test('400 names an unsupported feature, unless it is null', async () => {
   for (const param of ['audio', 'functions', 'function_call', 'web_search_options']) {
     const message = `Unsupported parameter: '${param}' is not supported.`
-    for (const value of [{}, ['x'], 'required', false]) {
+    for (const value of [param === 'functions' ? { x: 1 } : {}, ['x'], 'required', false]) {
       assertRefused(await service.chat({ [param]: value }), { code: 'unsupported_parameter', message, param })
     }
     assert.equal((await service.chat({ [param]: null })).status, 200)
@@ -77,7 +77,10 @@ test('400 names an unsupported feature, unless it is null', async () => {
 })
 
 test('200 for functions that are none, as old clients say it, and for a tool without parameters, as PHP writes it', async () => {
-  for (const none of [{ functions: [] }, { function_call: 'none' }, { functions: [], function_call: 'auto' }]) {
+  for (const none of [
+    ...[{ functions: [] }, { functions: {} }, { function_call: 'none' }],
+    { functions: [], function_call: 'auto' },
+  ]) {
     const { status, asked } = await service.askedFor(none)
     assert.deepEqual([status, 'functions' in asked, 'function_call' in asked], [200, false, false])
   }
@@ -87,6 +90,15 @@ test('200 for functions that are none, as old clients say it, and for a tool wit
     const { asked } = await service.askedFor({ tools: [{ type: 'function', function: { name: 'look', parameters } }] })
     assert.deepEqual(asked.tools[0].function.parameters, wanted[i])
   }
+})
+
+test('200 for 0 top_logprobs without logprobs, which asks for none; 400 for more', async () => {
+  for (const more of [{}, { logprobs: false }]) {
+    const { status, asked } = await service.askedFor({ top_logprobs: 0, ...more })
+    assert.deepEqual([status, 'top_logprobs' in asked], [200, false])
+  }
+  const message = "'top_logprobs' is only allowed when 'logprobs' is true."
+  assertRefused(await service.chat({ top_logprobs: 1 }), { code: 'invalid_value', message, param: 'top_logprobs' })
 })
 
 test('400 for a body of the other API names its endpoint', async () => {

@@ -47,7 +47,7 @@ test('200: messages keep their roles; one text is a string, several are parts', 
     { role: 'system', content: 'a' },
     { role: 'developer', content: [text('b'), { type: 'text', text: 'c' }] },
     { role: 'user', content: [text('d')] },
-    { role: 'assistant', content: 'e', phase: 'commentary' },
+    { role: 'assistant', content: 'e', phase: 'analysis', status: 'failed' },
     {
       role: 'assistant',
       content: [
@@ -216,8 +216,8 @@ test('200: calls of custom tools and namespaces have the names that the model kn
 test('200: calls without arguments or input', async () => {
   const calls = [undefined, null, ''].flatMap((text, i) => [
     { type: 'function_call', call_id: `f${i}`, name: 'look', namespace: '', status: '', arguments: text },
-    output(`f${i}`),
-    { type: 'custom_tool_call', call_id: `c${i}`, name: 'shell', input: text },
+    { ...output(`f${i}`), status: 'failed' },
+    { type: 'custom_tool_call', status: 'calling', call_id: `c${i}`, name: 'shell', input: text },
     { ...output(`c${i}`, null), type: 'custom_tool_call_output' },
   ])
   const sent = (await given([user('Hi'), ...calls])).flatMap(({ tool_calls }) => tool_calls ?? [])

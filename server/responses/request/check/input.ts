@@ -2,7 +2,14 @@ import Type from 'typebox'
 import { ApiError } from '../../../platform/errors.ts'
 import { supportedValues } from '../../../platform/schema/explain.ts'
 import { type Shape, shape } from '../../../platform/schema/validate.ts'
-import { type InputItem, SENT_ITEMS, SENT_MESSAGES, type SkippedItem } from '../../schema/items.ts'
+import {
+  type InputItem,
+  ITEM_STATUSES,
+  PHASES,
+  SENT_ITEMS,
+  SENT_MESSAGES,
+  type SkippedItem,
+} from '../../schema/items.ts'
 import { skippedCalls } from '../normalize-input.ts'
 
 /** An item of `input` with its shape checked. */
@@ -40,7 +47,7 @@ const checkMessage = shapesOf(SENT_MESSAGES)
 const checkOther = shapesOf(SENT_ITEMS)
 
 function checkItem(unchecked: unknown, path: string): CheckedItem {
-  const item = checkObject(unchecked, path) as Record<string, unknown>
+  const item = withKnownWords(checkObject(unchecked, path) as Record<string, unknown>)
   const type = item.type || implied(item)
   if (type === undefined) throw missing(`${path}.type`)
   if (type === 'message') {
@@ -56,6 +63,22 @@ function checkItem(unchecked: unknown, path: string): CheckedItem {
     return { type: 'skipped', of: type, ...(typeof call === 'string' && { call }) }
   }
   throw unsupportedValue(`${path}.type`, type, ['message', ...Object.keys(SENT_ITEMS)])
+}
+
+/** The item without a `status` or `phase` that only other services have, such as `failed`: nothing depends on them. */
+function withKnownWords(item: Record<string, unknown>): Record<string, unknown> {
+  const { status, phase, ...rest } = item
+  const isForeign = isOther(status, ITEM_STATUSES) || isOther(phase, PHASES)
+  if (!isForeign) return item
+  return {
+    ...rest,
+    ...(!isOther(status, ITEM_STATUSES) && { status }),
+    ...(!isOther(phase, PHASES) && { phase }),
+  }
+}
+
+function isOther(word: unknown, known: readonly string[]): boolean {
+  return typeof word === 'string' && !known.includes(word)
 }
 
 type Sealed = 'reasoning' | 'compaction'
