@@ -74,6 +74,13 @@ const REFUSALS: Readonly<Record<string, Refusal>> = {
     reply: refused(400, { error: 'Extra inputs: prompt too long; exceeded max context length by 808 tokens' }),
     ...{ status: 400, code: 'context_length_exceeded', chat: 'messages', responses: 'input' },
   },
+  'everything, under status 200 on a connection that stays open': {
+    reply: {
+      ...{ kind: 'stream', type: 'application/json', done: false, finally: 'stall' },
+      frames: [JSON.stringify({ code: 1214, message: 'Extra inputs are overloaded.' })],
+    },
+    ...{ status: 503, code: 'server_is_overloaded', chat: null, responses: null },
+  },
   'a model that it does not have': {
     reply: refused(404, { error: { message: 'Extra inputs: the model does not exist.' } }),
     ...{ status: 502, code: 'upstream_error', chat: null, responses: null, alarm: true },
