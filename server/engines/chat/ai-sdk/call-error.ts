@@ -3,6 +3,7 @@ import type { OutboundError } from '../../../platform/outbound/error.ts'
 import { outboundBehind } from '../../ai-sdk/errors.ts'
 import { EngineError } from '../../engine-error.ts'
 import { errorObjectError, statusFault } from '../openai/read/error.ts'
+import { beginsJson } from '../openai/read/json-end.ts'
 import type { ReadWords } from '../server-words.ts'
 import { refused } from './refused.ts'
 
@@ -14,7 +15,7 @@ export function callFault(thrown: unknown, begun: boolean, words: ReadWords): En
   if (thrown instanceof EngineError) return thrown
   const outbound = outboundBehind(thrown)
   if (outbound !== null) return connectionError(outbound)
-  const { name, statusCode, responseHeaders, responseBody, message, value } = asRecord(thrown) ?? {}
+  const { name, statusCode, responseHeaders, responseBody, message, value, text } = asRecord(thrown) ?? {}
   // Errors within a stream have a status of the package's and no name.
   if (typeof statusCode === 'number' && (name === 'AI_APICallError' || !(thrown instanceof Error))) {
     const body = name === undefined ? { error: { message } } : responseBody
@@ -30,9 +31,10 @@ export function callFault(thrown: unknown, begun: boolean, words: ReadWords): En
   }
   if (name === 'AI_LoadAPIKeyError' || name === 'AI_LoadSettingError')
     return new EngineError('failed', 'The package misses a credential or a setting.', { needs_operator: true })
-  if (name === 'AI_TypeValidationError') {
-    // An event that is no part of an answer may say why.
-    const error = errorObjectError(asRecord(value)?.error ?? value, { begun, words })
+  if (name === 'AI_TypeValidationError' || name === 'AI_JSONParseError') {
+    // An event that is no part of an answer may say why, also in words.
+    const said = typeof text === 'string' && !beginsJson(text) ? text : (asRecord(value)?.error ?? value)
+    const error = errorObjectError(said, { begun, words })
     if (error.kind !== 'failed' || error.reason !== undefined) return error
   }
   if (typeof name === 'string' && name.startsWith('AI_'))

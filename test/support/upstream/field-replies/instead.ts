@@ -17,6 +17,7 @@ export const INSTEAD: Readonly<Record<string, FieldReply>> = {
     'a message in JSON': [json({ message: 'The model is overloaded.' })],
     'an error in JSON': [json({ error: BUSY })],
     'base_resp in an event': [{ choices: null, base_resp: { status_code: 1002, status_msg: 'overloaded' } }],
+    'an error event in words': ['event: error\ndata: The model is overloaded.\n\n'],
     'success false in an event': [{ success: false, errors: [{ message: 'overloaded' }] }],
   }),
   ...open(
@@ -39,6 +40,14 @@ export const INSTEAD: Readonly<Record<string, FieldReply>> = {
   ),
   ...open({ fails: 'failed', plain: 'only' }, { 'JSON without choices': [json({ id: 'x', choices: [] })] }),
   ...open({ fails: 'failed', reason: /next message/ }, { detail: [{ detail: 'The next message is wrong.' }] }),
+  'words in place of an answer': {
+    reply: stream(['data: The model is overloaded.\n\n'], { done: false }),
+    ...SAYS,
+  },
+  'words before an answer that breaks off': {
+    reply: stream(['data: The model is overloaded.\n\n', text('Hel')], { done: false, finally: 'reset' }),
+    ...{ fails: 'failed', reason: /^$/, package: READS_ITSELF },
+  },
   'code and message after text, and a lost connection': {
     reply: stream([text('Hel'), BUSY], { done: false, finally: 'reset' }),
     ...SAYS,

@@ -67,17 +67,21 @@ test('a server that sends a reason with every chunk is believed no more: it is i
   assert.deepEqual(missing, ['answer', 'usage', 'answer', 'answer'])
 })
 
-test('an answer without text is complete once its usage has followed the reason', () => {
+test('an answer is complete once its usage has followed the reason, without text too, and of fewer choices', () => {
   const usage = { prompt_tokens: 9, completion_tokens: 1 }
   const head = delta({ role: 'assistant', content: '' })
-  for (const [objects, expected] of [
-    [[head, STOP], 'answer'],
-    [[head, STOP, { choices: [], usage }], 'nothing'],
-    [[head, { ...STOP, usage }], 'nothing'],
-    [[head, STOP, { choices: [], usage: { ...usage, completion_tokens: 0 } }], 'usage'],
-    [[{ ...STOP, usage: { ...usage, completion_tokens: 0 } }], 'answer'],
+  const used = { choices: [], usage }
+  for (const [objects, expected, choices] of [
+    [[head, STOP], 'answer', 1],
+    [[head, STOP, used], 'nothing', 1],
+    [[head, STOP, used], 'nothing', 2],
+    [[head, STOP, delta({}, null, 1), used], 'answer', 2],
+    [[head, { ...STOP, usage }], 'nothing', 1],
+    [[head, { ...STOP, usage }], 'answer', 2],
+    [[head, STOP, { choices: [], usage: { ...usage, completion_tokens: 0 } }], 'usage', 1],
+    [[{ ...STOP, usage: { ...usage, completion_tokens: 0 } }], 'answer', 1],
   ] as const) {
-    const reader = completionReader({ choices: 1, logprobs: false })
+    const reader = completionReader({ choices, logprobs: false })
     for (const object of objects) reader.read(object, [])
     assert.equal(reader.missing('body'), expected)
   }

@@ -121,8 +121,8 @@ export function completionReader(asked: Asked): CompletionReader {
       if (by === 'list') return 'nothing'
       if (isWhole(by)) return usage !== null || ended > 0 || !isPiece || asked.plain ? 'nothing' : 'reason'
       const isCounted = usage !== null && usage.output > 0
-      // Where every chunk has a reason, the usage after them shows that one of them was meant.
-      const haveReasons = complete() || (ended >= asked.choices && isUsageLast)
+      // Where every chunk has a reason, or there are too few choices, the usage after them shows that the reasons were meant.
+      const haveReasons = complete() || (isUsageLast && !isUnfinished())
       if (!haveReasons) return isUsageLast && hasProduced() && choices.length >= asked.choices ? 'reason' : 'answer'
       // A reason before the first piece may come with the role: it says nothing until the usage has followed.
       if (!(hasProduced() || isUsageLast || isCounted)) return 'answer'

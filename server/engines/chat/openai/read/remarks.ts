@@ -27,6 +27,7 @@ export function readRemarks(words: ReadWords | undefined): Remarks {
       if (is_error || (detail.message !== '' && !last?.is_error)) last = { object, is_error }
     },
     answered() {
+      last = null
       endWithError = false
     },
     any: () => last !== null,
@@ -54,7 +55,8 @@ function isFailed(layer: ReadonlyMap<string, unknown>): boolean {
 const FAULTS = ['code', 'errorcode', 'errcode', 'statuscode', 'errormessage', 'errormsg', 'errmsg', 'errors', 'detail']
 const STATES = ['type', 'status', 'errortype']
 const FAILED = /error|fail|exception/i
-const WELL = /^(0*|2\d\d|20000|ok|success\w*|processing|pending|queued)$/i
+const WELL =
+  /^(0*|[12]\d\d|20000|ok|true|none|success\w*|(in_?)?progress|processing|pending|queued|running|loading|waiting|accepted|started)$/i
 
 function isFault(value: unknown): boolean {
   if (typeof value === 'string' || typeof value === 'number') return !WELL.test(`${value}`)

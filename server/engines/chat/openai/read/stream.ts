@@ -40,7 +40,11 @@ export function streamReader(reader: CompletionReader): StreamReader {
     if (done) return
     if (event.data.startsWith('[DONE]')) return finish('mark')
     const object = objectOf(event)
-    if (object === null) return
+    if (object === null) {
+      // Words are no part of an answer, but may say why there is none.
+      if (event.data !== 'null') reader.read({ message: event.data }, sink)
+      return
+    }
     if (object !== undefined) return readObject(object, event)
     for (const each of jsonValues(event.data.replace(DONE, ''))) readObject(each, event)
     if (DONE.test(event.data)) finish('mark')
