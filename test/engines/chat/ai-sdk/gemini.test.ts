@@ -45,6 +45,16 @@ test('Gemini: an answer in one JSON text, or in a list of its pieces, is read in
     }
   }))
 
+test('Gemini: an answer with its reason and usage is complete, although the connection stays open or is lost', async () => {
+  for (const more of [{}, { idle_seconds: 0.2 }])
+    await using(gemini(more), async ({ engine, reply }) => {
+      reply(stream(GEMINI_TEXT, { cut: true }))
+      assert.deepEqual((await allEvents(engine, asked)).at(-2), { type: 'finish', choice: 0, reason: 'stop' })
+      reply(stream(GEMINI_TEXT.slice(0, 2), { cut: true }))
+      if (more.idle_seconds) assert.equal((await faultOf(engine, asked)).kind, 'timeout')
+    })
+})
+
 test('Gemini: tokens that only its total has are reported beside the usage, or are the output', () =>
   using(gemini(), async ({ engine, reply }) => {
     const parts = [{ text: 'Deep.', thought: true }, { text: 'Waves.' }]

@@ -75,7 +75,7 @@ const data = (object: object) => `data: ${JSON.stringify(object)}`
 const json = (object: object) => JSON.stringify(object)
 const pretty = (object: object) => JSON.stringify(object, null, 2)
 
-const WAITS = 'the package waits for the end of the body'
+const WAITS = 'the package waits for a blank line, or for a reason'
 const NO_REASON = 'the package fails without a reason'
 
 /** How answers end, with or without a reason. */
@@ -112,13 +112,17 @@ export const ENDS: Readonly<Record<string, FieldReply>> = {
   },
   'a reason and usage on a connection that stays open': {
     reply: stream([text('Hi', 'stop'), last()], { done: false, finally: 'stall' }),
-    ...{ text: 'Hi', package: WAITS },
+    text: 'Hi',
   },
   'stop on every chunk, and usage on a connection that stays open': {
     reply: stream([text('Hel', 'stop'), text('lo', 'stop'), text(' you', 'stop'), last()], {
       ...{ done: false, finally: 'stall' },
     }),
-    ...{ text: 'Hello you', package: WAITS },
+    text: 'Hello you',
+  },
+  'a reason alone on a connection that stays open': {
+    reply: stream([text('Hi'), end('stop')], { ...OPEN, piece_bytes: 100 }),
+    ...{ text: 'Hi', usage: null },
   },
   'text and usage without a reason, and a lost connection': {
     reply: stream([text('All of it'), last()], { done: false, finally: 'reset' }),
@@ -130,23 +134,21 @@ export const ENDS: Readonly<Record<string, FieldReply>> = {
   },
   'no text, a reason and usage on a connection that stays open': {
     reply: stream([chunk({ role: 'assistant', content: '' }), end('stop'), last()], { done: false, finally: 'stall' }),
-    package: WAITS,
   },
   ...open({
     'a list in JSON': [json([text('Hel'), text('lo', 'stop'), last()])],
     'a list in pretty JSON': [pretty([text('Hello', 'stop'), last()])],
     'a completion in pretty JSON': [pretty(whole({ content: 'Hello' }))],
     'a completion in JSON with an empty reason': [json(whole({ content: 'Hello' }, ''))],
+    'lines of JSON': [`${json(text('Hel'))}\n`, `${json(text('lo', 'stop'))}\n`, `${json(last())}\n`],
+    'lines of JSON without the last line break': [`${json(text('Hel'))}\n${json(text('lo', 'stop'))}\n${json(last())}`],
+    'lines of pretty JSON': [`${pretty(text('Hel'))}\n`, `${pretty(text('lo', 'stop'))}\n`, `${pretty(last())}\n`],
+    'JSON for each chunk without line breaks': [json(text('Hel')) + json(text('lo', 'stop')) + json(last())],
+    'a list in JSON and a last space': [json([text('Hello', 'stop'), last()]), '\n'],
     'the end mark alone': [text('Hello', 'stop'), last(), 'data: [DONE]\n\n'],
   }),
   ...open(
     {
-      'lines of JSON': [`${json(text('Hel'))}\n`, `${json(text('lo', 'stop'))}\n`, `${json(last())}\n`],
-      'lines of JSON without the last line break': [
-        `${json(text('Hel'))}\n${json(text('lo', 'stop'))}\n${json(last())}`,
-      ],
-      'lines of pretty JSON': [`${pretty(text('Hel'))}\n`, `${pretty(text('lo', 'stop'))}\n`, `${pretty(last())}\n`],
-      'JSON for each chunk without line breaks': [json(text('Hel')) + json(text('lo', 'stop')) + json(last())],
       'one line break after each event': [
         `${data(text('Hel'))}\n`,
         `${data({ ...text('lo', 'stop'), usage: USAGE })}\n`,
