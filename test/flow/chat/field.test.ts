@@ -71,7 +71,6 @@ const CHOSEN = [
   ...['a call, and an entry that is empty', 'two calls in one delta under one index and empty ids'],
   ...['two calls of one name in JSON under one id and no index', 'pretty JSON before [DONE]'],
   ...['lines of JSON on a connection that stays open', 'JSON for each chunk without line breaks'],
-  ...['a completion in JSON without a reason and usage on a connection that stays open'],
   ...['one line break after each event on a connection that stays open'],
 ]
 
