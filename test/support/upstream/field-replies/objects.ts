@@ -35,6 +35,10 @@ const PLAIN: Readonly<Record<string, FieldReply>> = {
     reply: json({ result: whole({ content: 'Hi' }), success: true, errors: [], messages: [] }),
     text: 'Hi',
   },
+  "a text in Cloudflare's result": {
+    reply: json({ result: { response: 'Hi', usage: USAGE }, success: true, errors: [], messages: [] }),
+    text: 'Hi',
+  },
   'an answer in data': { reply: json({ code: 0, msg: 'ok', data: whole({ content: 'Hi' }) }), text: 'Hi' },
   'a call without arguments': {
     reply: json(whole({ content: null, tool_calls: [call(0, 'a', 'look', '')] }, 'stop')),

@@ -145,11 +145,16 @@ export function timedOut(): EngineError {
   return new EngineError('timeout', 'The model server did not answer in time.')
 }
 
-/** Gateways put an answer into `result` (Cloudflare) or `data`, beside how the call went. */
+/**
+ * Gateways put an answer into `result` (Cloudflare) or `data`, beside how the call went. That of Cloudflare may be `{response, usage}`.
+ * Source: https://developers.cloudflare.com/workers-ai/get-started/rest-api/
+ */
 export function unwrapped(object: Record<string, unknown> | null): Record<string, unknown> | null {
   if (object === null || Array.isArray(object.choices)) return object
   const inner = asRecord(object.result) ?? asRecord(object.data)
-  return Array.isArray(inner?.choices) && inner.choices.length > 0 ? inner : object
+  if (Array.isArray(inner?.choices) && inner.choices.length > 0) return inner
+  if (typeof inner?.response !== 'string') return object
+  return { choices: [{ message: { content: inner.response, tool_calls: inner.tool_calls } }], usage: inner.usage }
 }
 
 /** The error that an object is, or holds. */
