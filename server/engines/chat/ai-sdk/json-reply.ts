@@ -1,7 +1,7 @@
-import { asRecord } from '../../../platform/json/record.ts'
+import { asRecord, isRecord } from '../../../platform/json/record.ts'
 import { errorDetail } from '../../reply-error.ts'
 import { WAIT_MS } from '../openai/end-timer.ts'
-import { unwrapped } from '../openai/read/completion.ts'
+import { unreadable, unwrapped } from '../openai/read/completion.ts'
 import { statusOfError } from '../openai/read/error.ts'
 import { beginsJson, jsonEnd, readJson } from '../openai/read/json-end.ts'
 import { saysError } from '../openai/read/remarks.ts'
@@ -36,12 +36,12 @@ export function withJsonReplies(fetch: typeof globalThis.fetch): typeof globalTh
       return new Response(streamOf(next ? [...begun, next] : begun, pieces, asEvents()), { status, headers })
     await pieces.cancel()
     if (next === undefined) return new Response(text, { status: statusOfError(value), headers })
-    if (Array.isArray(value)) return new Response(eventsOf(text), { status, headers })
+    if (Array.isArray(value) || isChunk(value)) return new Response(eventsOf(text), { status, headers })
     throw new WholeAnswer(JSON.stringify(unwrapped(asRecord(value))))
   }
 }
 
-/** Reads into `begun` until an object or a list has ended. Null when the body is something else, or ends before. */
+/** Reads into `begun` until an object or a list has ended. Null when the body is something else, or ends before. Throws EngineError for a page. */
 async function readFirstJson(pieces: Pieces, begun: Uint8Array[]): Promise<string | null> {
   const decoder = new TextDecoder()
   const state = jsonEnd()
@@ -53,10 +53,13 @@ async function readFirstJson(pieces: Pieces, begun: Uint8Array[]): Promise<strin
     const more = decoder.decode(value, { stream: true })
     text += more
     if (beginsJson(text)) readJson(state, state.depth === 0 ? text : more)
+    else if (PAGE.test(text)) throw unreadable()
     else if (/\S/.test(text)) return null
   }
   return text
 }
+
+const PAGE = /^\s*</
 
 /** Undefined for several texts. */
 function parsed(text: string): unknown {
@@ -65,6 +68,11 @@ function parsed(text: string): unknown {
   } catch {
     return undefined
   }
+}
+
+function isChunk(value: unknown): boolean {
+  const { choices } = asRecord(value) ?? {}
+  return Array.isArray(choices) && choices.some((choice) => isRecord(choice) && isRecord(choice.delta))
 }
 
 function isError(value: unknown): boolean {

@@ -1,3 +1,4 @@
+import { asRecord } from '../../../platform/json/record.ts'
 import { WAIT_MS } from '../openai/end-timer.ts'
 import { jsonValues } from '../openai/read/json-end.ts'
 import { sseParser } from '../openai/sse-parser.ts'
@@ -71,7 +72,14 @@ export function eventsOf(json: string): string {
   if (json.startsWith('[DONE]')) return 'data: [DONE]\n\n'
   if (!/^\s*[{[]\s*["{}\]]/.test(json)) return ''
   const objects = [...jsonValues(json)].flat()
-  return objects.map((object) => `data: ${JSON.stringify(object)}\n\n`).join('')
+  return objects.map((object) => `data: ${JSON.stringify(asChunk(object))}\n\n`).join('')
+}
+
+/** With a delta in place of a message, which packages do not read in a chunk. */
+function asChunk(object: unknown): unknown {
+  const { choices } = asRecord(object) ?? {}
+  if (!Array.isArray(choices)) return object
+  return { ...asRecord(object), choices: choices.map((choice) => ({ delta: asRecord(choice)?.message, ...choice })) }
 }
 
 const NONE = new Uint8Array()
@@ -82,7 +90,7 @@ const NONE = new Uint8Array()
  */
 function endWatch(): (bytes: Uint8Array) => number | null {
   const seen = { answer: false, reasons: 0, usage: false, no_choices: false }
-  let rest = ''
+  let rest = '\n'
   return (bytes) => {
     const text = rest + Buffer.from(bytes).toString('latin1')
     let read = 0

@@ -76,7 +76,7 @@ test('JSON ends at its last bracket: without a field, over lines, and where the 
       [{ a: '}', b: [{}] }, '[DONE]'],
     )
   const list = '[\n{"a":1},\n{"a":2}\n]'
-  assert.deepEqual(dataOf([Buffer.from(`[info] loading\n${list}`)]), [list])
+  assert.deepEqual(dataOf([Buffer.from(`[info] loading\n${list}`)]), ['[info] loading', list])
 })
 
 test('a line of JSON without a field is read with its line break', () => {

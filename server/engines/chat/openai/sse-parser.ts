@@ -1,7 +1,7 @@
 import { byteBuffer } from './byte-buffer.ts'
 import { beginsJson, type JsonEnd, jsonEnd, readJson } from './read/json-end.ts'
 
-/** One event of a stream: its data, with lines joined, and its name, empty when it has none. `bare`: JSON without a field before it. */
+/** One event of a stream: its data, with lines joined, and its name, empty when it has none. `bare`: JSON or words without a field before them. */
 export type SseEvent = { data: string; name: string; bare: boolean }
 
 /** Longest line, and longest event, in bytes. A real one is a few hundred, one with a picture or a whole answer several MB. */
@@ -21,9 +21,9 @@ export type SseParser = {
 /**
  * Server-sent events as the HTML standard reads them: LF, CR and CRLF, comments, several `data:` lines, a byte order mark, with reads
  * that end anywhere, inside a character too. `onEvent` is called for every event that has data. Beyond the standard, an event cut off
- * before its blank line still counts, a line `error:` is an event of its own (older llama.cpp), and JSON is read by its brackets: it needs
- * no field before it, goes on over lines until its end, and there ends its event, since some servers send no blank lines. A parser by the
- * standard alone, such as eventsource-parser, would be silent until the end of such a stream.
+ * before its blank line still counts, a line `error:` is an event of its own (older llama.cpp), as is a line of words that is no field, and
+ * JSON is read by its brackets: it needs no field before it, goes on over lines until its end, and there ends its event, since some servers
+ * send no blank lines. A parser by the standard alone, such as eventsource-parser, would be silent until the end of such a stream.
  * Source: https://html.spec.whatwg.org/multipage/server-sent-events.html
  */
 export function sseParser(onEvent: (frame: SseEvent) => void): SseParser {
@@ -100,6 +100,7 @@ const FIELD = /^(data:|error:|\ufeff)/
 const MAY_END = /[}\]]\s*$/
 /** How JSON without a field begins. A list is one of objects: `[info] loading` is none. */
 const BEGINS = /^\s*(\{|\[\s*(\{|$)|\[DONE\])/
+const FIELD_OR_COMMENT = /^[a-z_-]*(:|$)/
 /** What a further line of JSON may begin with; other lines are fields, comments and words. */
 const GOES_ON = /^[\s"{}[\],\dtfn-]/
 
@@ -160,7 +161,7 @@ function readField(
   }
 }
 
-/** A line without a field: JSON that goes on, or begins. */
+/** A line without a field: JSON that goes on, or begins, or words. */
 function readBare(line: string, event: PendingEvent, onEvent: (frame: SseEvent) => void): void {
   if (isOpen(event)) {
     if (GOES_ON.test(line)) addLine(event, line)
@@ -168,6 +169,8 @@ function readBare(line: string, event: PendingEvent, onEvent: (frame: SseEvent) 
     if (event.data !== null) dispatch(event, onEvent)
     event.bare = true
     addLine(event, line)
+  } else if (!FIELD_OR_COMMENT.test(line)) {
+    onEvent({ data: line, name: '', bare: true })
   }
   // It has no blank line to wait for.
   if (event.bare && isEnded(event)) dispatch(event, onEvent)

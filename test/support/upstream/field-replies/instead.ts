@@ -16,6 +16,8 @@ export const INSTEAD: Readonly<Record<string, FieldReply>> = {
     'code and message in an event': [BUSY],
     'a message in JSON': [json({ message: 'The model is overloaded.' })],
     'an error in JSON': [json({ error: BUSY })],
+    'an error that is true, in JSON': [json({ error: true, message: 'The model is overloaded.' })],
+    'the end mark after words': ['data: The model is overloaded.\n\ndata: [DONE]\n\n'],
     'base_resp in an event': [{ choices: null, base_resp: { status_code: 1002, status_msg: 'overloaded' } }],
     'an error event in words': ['event: error\ndata: The model is overloaded.\n\n'],
     'success false in an event': [{ success: false, errors: [{ message: 'overloaded' }] }],
@@ -40,6 +42,11 @@ export const INSTEAD: Readonly<Record<string, FieldReply>> = {
   ),
   ...open({ fails: 'failed', plain: 'only' }, { 'JSON without choices': [json({ id: 'x', choices: [] })] }),
   ...open({ fails: 'failed', reason: /next message/ }, { detail: [{ detail: 'The next message is wrong.' }] }),
+  ...open({ fails: 'failed' }, { 'a page': ['<html>'], 'the end mark': ['data: [DONE]\n\n'] }),
+  'words alone': {
+    reply: { kind: 'json', type: 'text/plain', body: 'Error: the model is overloaded' },
+    ...{ ...SAYS, package: READS_ITSELF },
+  },
   'words in place of an answer': {
     reply: stream(['data: The model is overloaded.\n\n'], { done: false }),
     ...SAYS,

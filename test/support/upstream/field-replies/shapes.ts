@@ -1,5 +1,17 @@
 import { chunk } from '../chat-upstream.ts'
-import { call, calls, end, type FieldReply, last, messages, READS_ITSELF, stream, text, whole } from './frames.ts'
+import {
+  call,
+  calls,
+  end,
+  type FieldReply,
+  last,
+  messages,
+  READS_ITSELF,
+  stream,
+  text,
+  USAGE,
+  whole,
+} from './frames.ts'
 
 const line = (object: object) => `data: ${JSON.stringify(object)}\n`
 const json = (object: object) => JSON.stringify(object)
@@ -129,6 +141,14 @@ export const SHAPES: Readonly<Record<string, FieldReply>> = {
     },
     text: 'Hello',
   },
+  'a line of JSON with a message in place of a delta for each chunk': {
+    reply: {
+      ...{ kind: 'json', type: 'application/x-ndjson' },
+      body: [messages({ content: 'Hel' }), messages({ content: 'lo' }, 'stop'), last()].map(json).join('\n'),
+    },
+    text: 'Hello',
+  },
+  'one chunk in JSON': { reply: { kind: 'json', body: { ...text('Hi', 'stop'), usage: USAGE } }, text: 'Hi' },
   'a completion after comments': {
     reply: { kind: 'json', body: `: wait\n\n: wait\n\n${JSON.stringify(whole({ content: 'Hi' }))}` },
     ...{ text: 'Hi', package: READS_ITSELF },

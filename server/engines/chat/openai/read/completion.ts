@@ -58,8 +58,7 @@ export function completionReader(asked: Asked): CompletionReader {
     }
     const chunk = unwrapped(asRecord(object))
     if (chunk === null) throw unreadable()
-    const error = errorOf(chunk)
-    if (error !== null) throw errorObjectError(error, { begun, words: asked.words })
+    if (isError(chunk)) throw errorObjectError(chunk, { begun, words: asked.words })
     if (chunk.usage != null) takeUsage(chunk.usage)
     if (chunk.x_groq != null) takeUsage(asRecord(chunk.x_groq)?.usage)
     if (!Array.isArray(chunk.choices) || chunk.choices.length === 0) {
@@ -157,11 +156,10 @@ export function unwrapped(object: Record<string, unknown> | null): Record<string
   return { choices: [{ message: { content: inner.response, tool_calls: inner.tool_calls } }], usage: inner.usage }
 }
 
-/** The error that an object is, or holds. */
-function errorOf(chunk: Record<string, unknown>): unknown {
-  const { choices, error, object } = chunk
-  if (Array.isArray(choices) ? isFilled(error) : error != null) return error
-  return object === 'error' ? chunk : null
+/** Whether an object is an error, or holds one, in whatever form. */
+function isError({ choices, error, object }: Record<string, unknown>): boolean {
+  if (object === 'error' || isFilled(error)) return true
+  return !Array.isArray(choices) && error != null && error !== false
 }
 
 /** Servers write `error: null`, `""` or `{}` beside an answer. */

@@ -40,16 +40,17 @@ export function streamReader(reader: CompletionReader): StreamReader {
     if (done) return
     if (event.data.startsWith('[DONE]')) return finish('mark')
     const object = objectOf(event)
-    if (object === null) {
-      // Words are no part of an answer, but may say why there is none.
-      if (event.data !== 'null') reader.read({ message: event.data }, sink)
-      return
-    }
+    if (object === null) return readWords(event.data)
     if (object !== undefined) return readObject(object, event)
     for (const each of jsonValues(event.data.replace(DONE, ''))) readObject(each, event)
     if (DONE.test(event.data)) finish('mark')
   })
   const ending = (): BodyEnd => (!isBare || read !== 1 ? 'body' : isList ? 'list' : 'json')
+
+  /** Words are no part of an answer, but may say why there is none. */
+  function readWords(words: string): void {
+    if (!done && words !== 'null') reader.read({ message: words }, sink)
+  }
 
   function readObject(object: unknown, { bare }: SseEvent): void {
     reader.read(object, sink)
