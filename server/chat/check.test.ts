@@ -39,7 +39,7 @@ test('parameters that require others: stream_options needs stream, top_logprobs 
     [{ stream_options: {} }, streams, 'stream_options'],
     [{ stream: false, stream_options: { include_usage: true } }, streams, 'stream_options'],
     [{ stream: null, stream_options: { include_usage: true } }, streams, 'stream_options'],
-    [{ top_logprobs: 0 }, logs, 'top_logprobs'],
+    [{ top_logprobs: 1 }, logs, 'top_logprobs'],
     [{ logprobs: false, top_logprobs: 5 }, logs, 'top_logprobs'],
     [{ tool_choice: 'required' }, "'tool_choice' is 'required', but there are no 'tools'.", 'tool_choice'],
     [{ tools: [], tool_choice: named('look') }, "The tool 'look' is not among 'tools'.", 'tool_choice.function.name'],
