@@ -39,14 +39,12 @@ export const TEXT_REPAIR: TextRepair = {
 const TextPart = Type.Object({ type: Type.Literal('text'), text: Type.String() })
 /** The address alone is taken for the object that holds it: many clients send it so. */
 const MediaUrl = Type.Union([Type.Object({ url: Url }), Url])
+const Detail = Type.Enum(['auto', 'low', 'high', 'original'])
 const UserPart = Type.Union([
   TextPart,
   Type.Object({
     type: Type.Literal('image_url'),
-    image_url: Type.Union([
-      Type.Object({ url: Url, detail: Type.Optional(Type.Enum(['auto', 'low', 'high', 'original'])) }),
-      Url,
-    ]),
+    image_url: Type.Union([Type.Object({ url: Url, detail: Type.Optional(Detail) }), Url]),
   }),
   Type.Object({ type: Type.Literal('video_url'), video_url: MediaUrl }),
   Type.Object({ type: Type.Literal('audio_url'), audio_url: MediaUrl }),
