@@ -123,7 +123,10 @@ export function openaiChat(options: OpenaiChatOptions, env: OpenaiChatEnv = {}):
       body,
       stream,
       choices: request.n,
-      reader: completionReader({ choices: request.n, logprobs: request.logprobs === true, plain: !stream, words }),
+      reader: completionReader({
+        ...{ choices: request.n, logprobs: request.logprobs === true, plain: !stream, words },
+        tools: request.tools?.map((tool) => tool.function.name) ?? [],
+      }),
       words,
       limits: { idle_ms: limits.idle_ms, total_ms },
       signal,

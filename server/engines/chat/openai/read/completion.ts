@@ -33,8 +33,10 @@ export type CompletionReader = {
  */
 export type Missing = 'answer' | 'reason' | 'usage' | 'nothing' | 'refused'
 
-/** What was asked for. `plain`: no stream. `words` makes what the server says of an error fit for the log. */
-type Asked = { choices: number; logprobs: boolean; plain?: boolean; words?: ReadWords }
+/**
+ * What was asked for. `tools`: their names. `plain`: no stream. `words` makes what the server says of an error fit for the log.
+ */
+type Asked = { choices: number; logprobs: boolean; tools?: readonly string[]; plain?: boolean; words?: ReadWords }
 
 /**
  * Turns the chunks, or the whole completion, of an OpenAI-compatible server into events. Only what the contract names is read; choices
@@ -43,6 +45,7 @@ type Asked = { choices: number; logprobs: boolean; plain?: boolean; words?: Read
  */
 export function completionReader(asked: Asked): CompletionReader {
   const choices: Array<Choice | undefined> = []
+  const tools = new Set(asked.tools)
   let usage: TokenUsage | null = null
   let isUsageLast = false
   let ended = 0
@@ -73,7 +76,7 @@ export function completionReader(asked: Asked): CompletionReader {
       begun = true
       isUsageLast = false
       remarks.answered()
-      choices[index] ??= newChoice(index)
+      choices[index] ??= newChoice(index, tools)
       const choice = choices[index]
       const hadReason = choice.ending !== null
       readChoice(choice, entry, asked.logprobs, events)
@@ -173,8 +176,8 @@ function isFilled(error: unknown): boolean {
  */
 type Choice = { message: Message; ending: Ending | null; word: unknown; late: number; is_message: boolean }
 
-function newChoice(index: number): Choice {
-  return { message: emptyMessage(index), ending: null, word: '', late: 0, is_message: false }
+function newChoice(index: number, tools: ReadonlySet<string>): Choice {
+  return { message: emptyMessage(index, tools), ending: null, word: '', late: 0, is_message: false }
 }
 
 /** From here on the reasons of a server say nothing: it sends one with every chunk. */
@@ -209,7 +212,7 @@ function readChoice(choice: Choice, entry: Record<string, unknown>, logprobs: bo
 function finishAll(choices: readonly Choice[], events: ChatEvent[]): void {
   const reasons = choices.map(reasonOf)
   for (const [i, { message }] of choices.entries()) {
-    if (reasons[i] === 'tool_calls') message.calls?.end(events)
+    message.calls?.end(events, { run: reasons[i] === 'tool_calls' })
     events.push({ type: 'finish', choice: message.choice, reason: reasons[i]! })
   }
 }

@@ -40,7 +40,7 @@ export function beginsJson(text: string, from = 0): boolean {
 }
 
 /** Reads to the first end. Returns where that is, or the length of the text. */
-function readToEnd(state: JsonEnd, text: string, from: number): number {
+export function readToEnd(state: JsonEnd, text: string, from: number): number {
   let { depth, quoted, escaped } = state
   let ended = false
   let at = from

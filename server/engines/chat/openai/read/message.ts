@@ -1,11 +1,13 @@
 import { asRecord } from '../../../../platform/json/record.ts'
 import type { ChatEvent } from '../../contract.ts'
-import { type ToolCalls, toolCalls } from '../tool-calls.ts'
+import { type ToolCalls, toolCalls } from '../calls/tool-calls.ts'
 import { readLogprobs } from './logprobs.ts'
 
 /** What has been emitted of the message of one choice. */
 export type Message = {
   readonly choice: number
+  /** The names of the tools that the model was given. */
+  readonly tools: ReadonlySet<string>
   text: string
   reasoning: string
   refusal: string
@@ -14,8 +16,8 @@ export type Message = {
   has_deltas: boolean
 }
 
-export function emptyMessage(choice: number): Message {
-  return { choice, text: '', reasoning: '', refusal: '', calls: null, has_deltas: false }
+export function emptyMessage(choice: number, tools: ReadonlySet<string>): Message {
+  return { choice, tools, text: '', reasoning: '', refusal: '', calls: null, has_deltas: false }
 }
 
 /** Whether anything of an answer has been emitted. */
@@ -45,7 +47,7 @@ export function readDelta(
   }
   if (typeof refusal === 'string') addRefusal(message, refusal, events)
   if (tool_calls == null && delta.function_call == null) return
-  message.calls ??= toolCalls(choice)
+  message.calls ??= toolCalls(choice, message.tools)
   message.calls.read(callsOf(delta), events)
 }
 
@@ -60,7 +62,7 @@ export function readMessage(
   events: ChatEvent[],
 ): void {
   const { text, reasoning, refusal, calls, has_deltas } = message
-  const whole = emptyMessage(message.choice)
+  const whole = emptyMessage(message.choice, message.tools)
   readDelta(whole, { ...entry, tool_calls: undefined, function_call: undefined }, null, [])
   const list = callsOf(entry)
   const isMore = whole.text.length > text.length || whole.reasoning.length > reasoning.length || list.length > 0
@@ -76,7 +78,7 @@ export function readMessage(
   if (more !== '') events.push({ type: 'text-delta', choice: message.choice, text: more })
   addRefusal(message, newOf(refusal, whole.refusal), events)
   if (list.length === 0) return
-  message.calls = calls ?? toolCalls(message.choice)
+  message.calls = calls ?? toolCalls(message.choice, message.tools)
   message.calls.readWhole(list, events)
 }
 

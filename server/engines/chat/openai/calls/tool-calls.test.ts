@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { ChatEvent } from '../contract.ts'
+import type { ChatEvent } from '../../contract.ts'
 import { toolCalls } from './tool-calls.ts'
 
 test('pieces that interleave and come out of order reach their calls, numbered as they were named', () => {
@@ -20,7 +20,7 @@ test('pieces that interleave and come out of order reach their calls, numbered a
 })
 
 test('arguments that come before the name wait for it', () => {
-  const calls = toolCalls(0)
+  const calls = toolCalls(0, TOOLS)
   const events: ChatEvent[] = []
   calls.read([{ index: 0, function: { arguments: '{"a"' } }], events)
   assert.deepEqual([events.length, calls.broken(), calls.count()], [0, true, 0])
@@ -102,13 +102,14 @@ test('pieces that repeat the name under new ids are one call until its arguments
 test('a call without arguments ends with an empty object', () => {
   for (const [text, expected] of [
     ['', '{}'],
-    [' ', ' {}'],
+    [' ', '{}'],
+    ['null', '{}'],
     ['{"a":1}', '{"a":1}'],
   ] as const) {
-    const calls = toolCalls(0)
+    const calls = toolCalls(0, TOOLS)
     const events: ChatEvent[] = []
     calls.read([{ index: 0, id: 'a', function: { name: 'f', arguments: text } }], events)
-    calls.end(events)
+    calls.end(events, { run: true })
     assert.equal(callsOf(events)[0]?.arguments, expected)
   }
 })
@@ -135,7 +136,7 @@ test('a list of every call so far adds what is new of each, by its id, or by its
   })
   const extra_content = { google: { thought_signature: 's' } }
   const listed = (known: object[], whole: object[]) => {
-    const calls = toolCalls(0)
+    const calls = toolCalls(0, TOOLS)
     const events: ChatEvent[] = []
     calls.read(known, events)
     calls.readWhole(whole, events)
@@ -154,7 +155,7 @@ test('a list of every call so far adds what is new of each, by its id, or by its
 })
 
 test('many calls are read in time that grows with their number alone', () => {
-  const calls = toolCalls(0)
+  const calls = toolCalls(0, TOOLS)
   const deltas = Array.from({ length: 20_000 }, (_, index) => ({
     ...{ index, id: `c${index}`, function: { name: 'f', arguments: '{}' } },
   }))
@@ -165,11 +166,20 @@ test('many calls are read in time that grows with their number alone', () => {
 })
 
 test('arguments in many pieces with the name are read in time that grows with their length alone', () => {
-  const calls = toolCalls(0)
+  const calls = toolCalls(0, TOOLS)
   const { user } = process.cpuUsage()
   for (const piece of ['{"a":[', ...Array.from({ length: 200_000 }, () => '{"b":1},'), '1]}'])
     calls.read([{ index: 0, id: '', function: { name: 'f', arguments: piece } }], [])
   assert.equal(calls.count(), 1)
+  assert.ok(process.cpuUsage().user - user < 2e6)
+})
+
+test('many objects in one piece are read in time that grows with its length alone', () => {
+  const calls = toolCalls(0, TOOLS)
+  const { user } = process.cpuUsage()
+  const objects = Array.from({ length: 20_000 }, (_, at) => `{"a":${at >> 1}}`)
+  calls.read([{ index: 0, id: 'a', function: { name: 'f', arguments: objects.join('') } }], [])
+  assert.equal(calls.count(), 10_000)
   assert.ok(process.cpuUsage().user - user < 2e6)
 })
 
@@ -192,9 +202,49 @@ test('a call that never gets a name is broken if it has arguments, and none if i
     [' ', false],
     ['{}', true],
   ] as const) {
-    const calls = toolCalls(0)
+    const calls = toolCalls(0, TOOLS)
     calls.read([{ index: 0, id: 'q', function: { name: '', arguments: text } }], [])
     assert.deepEqual([calls.broken(), calls.count()], [expected, 0])
+  }
+})
+
+test('a name in pieces is joined when that makes the name of a tool', () => {
+  const piece = (name: string, text = '') => [{ index: 0, function: { name, arguments: text } }]
+  const joined = ['edit_existing_file {"a":1}']
+  const read1 = (...deltas: object[][]) => callsOf(read(deltas)).map(({ name, arguments: text }) => `${name} ${text}`)
+  assert.deepEqual(
+    read1(piece('edit_ex'), piece('isting_file'), [{ index: 0, function: { arguments: '{"a":1}' } }]),
+    joined,
+  )
+  assert.deepEqual(read1(piece('edit'), piece('_existing'), piece('_file', '{"a":1}')), joined)
+  assert.deepEqual(read1(piece('edit'), piece('edit', '{"a":1}')), ['edit {"a":1}'])
+  assert.deepEqual(read1(piece('edit'), piece('f', '{"a":1}')), ['edit {}', 'f {"a":1}'])
+  assert.deepEqual(read1(piece('edit_ex')), ['edit_ex {}'])
+})
+
+test('calls that are the same are several when they come in one delta, or under ids of their own', () => {
+  const call = { function: { name: 'f', arguments: '{"a":1}' } }
+  assert.equal(callsOf(read([[call, call]])).length, 2)
+  const [a, b] = [
+    { ...call, index: 0, id: 'a' },
+    { ...call, index: 1, id: 'b' },
+  ]
+  assert.equal(callsOf(read([[a], [b]])).length, 2)
+  assert.equal(callsOf(read([[a, { ...b, id: 'a' }]])).length, 1)
+})
+
+test('arguments that end early are emitted as they came', () => {
+  for (const [text, expected] of [
+    ['{', '{'],
+    ['{}', '{}'],
+    ['{"a":1}{"a"', '{"a":1}'],
+    ['{"a":1}, or so', '{"a":1}, or so'],
+  ] as const) {
+    const calls = toolCalls(0, TOOLS)
+    const events: ChatEvent[] = []
+    calls.read([{ index: 0, id: 'a', function: { name: 'f', arguments: text } }], events)
+    calls.end(events, { run: false })
+    assert.deepEqual(callsOf(events), [{ id: 'a', name: 'f', arguments: expected }])
   }
 })
 
@@ -202,10 +252,13 @@ test('what is not a call emits nothing', () => {
   assert.deepEqual(read([null, 'x', [], [null, 7, {}, { index: 0 }, { index: 0, function: {} }]]), [])
 })
 
+const TOOLS = new Set(['f', 'edit_existing_file', 'edit'])
+
 function read(deltas: readonly unknown[]): ChatEvent[] {
-  const calls = toolCalls(0)
+  const calls = toolCalls(0, TOOLS)
   const events: ChatEvent[] = []
   for (const delta of deltas) calls.read(delta, events)
+  calls.end(events, { run: true })
   return events
 }
 
