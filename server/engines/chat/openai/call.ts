@@ -18,8 +18,7 @@ import {
 import { connectionError, givenUp } from './connection-error.ts'
 import { endTimer, WAIT_MS } from './end-timer.ts'
 import { bodyKind } from './read/body.ts'
-import { incomplete, timedOut, unreadable } from './read/completion.ts'
-import type { ReplyHeaders } from './read/error.ts'
+import { incomplete, type ReplyHeaders, timedOut, unreadable } from './read/error.ts'
 import { streamReader } from './read/stream.ts'
 import { type ReplyDecoder, replyDecoder } from './reply-decoder.ts'
 

@@ -1,5 +1,5 @@
 import { EngineError } from '../../engine-error.ts'
-import { incomplete, timedOut } from './read/completion.ts'
+import { incomplete, timedOut } from './read/error.ts'
 
 /** undici's errors name hosts, so only their meaning is kept. `sent`: whether the request may have reached the server. */
 export function connectionError(error: Error, sent: boolean): EngineError {

@@ -1,11 +1,11 @@
 import { asRecord } from '../../../../platform/json/record.ts'
-import { EngineError } from '../../../engine-error.ts'
-import type { ChatEvent, FinishReason, TokenUsage } from '../../contract.ts'
-import { type Ending, finishReason, readFinishReason } from '../../finish-reason.ts'
+import type { EngineError } from '../../../engine-error.ts'
+import type { ChatEvent, TokenUsage } from '../../contract.ts'
 import type { ReadWords } from '../../server-words.ts'
 import { laterUsage, plausibleUsage, readUsage } from '../../usage.ts'
-import { errorObjectError } from './error.ts'
-import { emptyMessage, hasContent, type Message, readDelta, readMessage } from './message.ts'
+import { type Choice, choiceOf, finishAll, LATE_MAX, readChoice } from './choice.ts'
+import { errorObjectError, incomplete, unreadable } from './error.ts'
+import { hasContent } from './message.ts'
 import { readRemarks } from './remarks.ts'
 
 /** How an answer ended: by `[DONE]`, with its body, or as one JSON text, which is an object or a list of them. */
@@ -40,7 +40,7 @@ type Asked = { choices: number; logprobs: boolean; tools?: readonly string[]; pl
 
 /**
  * Turns the chunks, or the whole completion, of an OpenAI-compatible server into events. Only what the contract names is read; choices
- * beyond `choices`, the number asked for, are dropped. A choice may go on after its reason, and the last reason counts.
+ * that nobody asked for are dropped. A choice may go on after its reason, and the last reason counts.
  * Source: contract 9.3 and 9.4; docs/engines.md, chat servers.
  */
 export function completionReader(asked: Asked): CompletionReader {
@@ -70,14 +70,12 @@ export function completionReader(asked: Asked): CompletionReader {
     }
     for (const [position, item] of chunk.choices.entries()) {
       const entry = asRecord(item)
-      const index = entry === null ? -1 : choiceIndex(entry.index, position, asked.choices)
-      if (entry === null || index < 0) continue
+      const choice = entry && choiceOf(entry, position, choices, { asked: asked.choices, tools })
+      if (entry === null || choice === null) continue
       if (isFilled(entry.error)) throw errorObjectError(entry.error, { begun, words: asked.words })
       begun = true
       isUsageLast = false
       remarks.answered()
-      choices[index] ??= newChoice(index, tools)
-      const choice = choices[index]
       const hadReason = choice.ending !== null
       readChoice(choice, entry, asked.logprobs, events)
       if (!hadReason && choice.ending !== null) ended += 1
@@ -133,20 +131,6 @@ export function completionReader(asked: Asked): CompletionReader {
   }
 }
 
-/** The answer cannot be read. */
-export function unreadable(): EngineError {
-  return new EngineError('failed', 'The answer of the model server cannot be read.')
-}
-
-/** The answer ended before its end. */
-export function incomplete(): EngineError {
-  return new EngineError('failed', 'The answer of the model server broke off.')
-}
-
-export function timedOut(): EngineError {
-  return new EngineError('timeout', 'The model server did not answer in time.')
-}
-
 /**
  * Gateways put an answer into `result` (Cloudflare) or `data`, beside how the call went. That of Cloudflare may be `{response, usage}`.
  * Source: https://developers.cloudflare.com/workers-ai/get-started/rest-api/
@@ -168,57 +152,4 @@ function isError({ choices, error, object }: Record<string, unknown>): boolean {
 /** Servers write `error: null`, `""` or `{}` beside an answer. */
 function isFilled(error: unknown): boolean {
   return typeof error === 'object' ? error !== null && Object.keys(error).length > 0 : Boolean(error)
-}
-
-/**
- * `word`: the server's own for `ending`. `late`: how many times the message has gone on after a reason. `is_message`: whether it came as
- * one, and not as a delta.
- */
-type Choice = { message: Message; ending: Ending | null; word: unknown; late: number; is_message: boolean }
-
-function newChoice(index: number, tools: ReadonlySet<string>): Choice {
-  return { message: emptyMessage(index, tools), ending: null, word: '', late: 0, is_message: false }
-}
-
-/** From here on the reasons of a server say nothing: it sends one with every chunk. */
-const LATE_MAX = 2
-
-function choiceIndex(value: unknown, position: number, choices: number): number {
-  const index = Number.isSafeInteger(value) ? (value as number) : position
-  return index >= 0 && index < choices ? index : -1
-}
-
-function readChoice(choice: Choice, entry: Record<string, unknown>, logprobs: boolean, events: ChatEvent[]): void {
-  const { message } = choice
-  const before = events.length
-  const delta = asRecord(entry.delta)
-  const whole = entry.message == null ? null : asRecord(entry.message)
-  const reason = readFinishReason(entry.finish_reason)
-  const probabilities = logprobs && entry.logprobs != null ? entry.logprobs : null
-  if (whole !== null && (delta === null || Object.keys(delta).length === 0)) {
-    choice.is_message = true
-    readMessage(message, whole, { logprobs: probabilities, ends: reason !== null }, events)
-  } else if (delta !== null) {
-    readDelta(message, delta, probabilities, events)
-    message.has_deltas ||= events.length > before
-  }
-  if (choice.ending !== null && events.length > before) choice.late += 1
-  if (reason === null) return
-  choice.ending = reason
-  choice.word = entry.finish_reason
-}
-
-/** Each is checked before any is emitted. */
-function finishAll(choices: readonly Choice[], events: ChatEvent[]): void {
-  const reasons = choices.map(reasonOf)
-  for (const [i, { message }] of choices.entries()) {
-    message.calls?.end(events, { run: reasons[i] === 'tool_calls' })
-    events.push({ type: 'finish', choice: message.choice, reason: reasons[i]! })
-  }
-}
-
-/** Throws EngineError for a failure, and for a call that never got its name. */
-function reasonOf({ message: { calls }, ending, word }: Choice): FinishReason {
-  if (calls?.broken()) throw unreadable()
-  return finishReason(ending ?? 'stop', { called: calls !== null && calls.count() > 0, word })
 }

@@ -138,3 +138,17 @@ function retryAfter(headers: ReplyHeaders): number | undefined {
   if (typeof ms === 'string' && /^\d{1,9}(\.\d+)?$/.test(ms)) return Math.min(Number(ms) / 1000, 3600)
   return retryAfterSeconds(headers)
 }
+
+/** The answer cannot be read. */
+export function unreadable(): EngineError {
+  return new EngineError('failed', 'The answer of the model server cannot be read.')
+}
+
+/** The answer ended before its end. */
+export function incomplete(): EngineError {
+  return new EngineError('failed', 'The answer of the model server broke off.')
+}
+
+export function timedOut(): EngineError {
+  return new EngineError('timeout', 'The model server did not answer in time.')
+}

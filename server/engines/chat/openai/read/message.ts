@@ -83,7 +83,7 @@ export function readMessage(
 }
 
 /** The calls of a message, or its only one in the older form, which some servers send beside the newer one. */
-function callsOf({ tool_calls, function_call: called }: Record<string, unknown>): readonly unknown[] {
+export function callsOf({ tool_calls, function_call: called }: Record<string, unknown>): readonly unknown[] {
   const list = tool_calls == null ? [] : [tool_calls].flat()
   if (list.length > 0) return list
   return asRecord(called) === null ? [] : [{ index: 0, function: called }]

@@ -1,0 +1,88 @@
+import { asRecord } from '../../../../platform/json/record.ts'
+import type { ChatEvent, FinishReason } from '../../contract.ts'
+import { type Ending, finishReason, readFinishReason } from '../../finish-reason.ts'
+import { unreadable } from './error.ts'
+import { callsOf, emptyMessage, hasContent, type Message, readDelta, readMessage } from './message.ts'
+
+/**
+ * `numbers`: those that the server gives it. `word`: the server's own for `ending`. `late`: how many times the message has gone on after a
+ * reason. `is_message`: whether it came as one, and not as a delta.
+ */
+export type Choice = {
+  message: Message
+  numbers: Set<number>
+  ending: Ending | null
+  word: unknown
+  late: number
+  is_message: boolean
+}
+
+type Entry = Record<string, unknown>
+
+/** From here on the reasons of a server say nothing: it sends one with every chunk. */
+export const LATE_MAX = 2
+
+/** The choice that an entry belongs to, added to those that are known; null when nobody asked for it. */
+export function choiceOf(
+  entry: Entry,
+  position: number,
+  known: Array<Choice | undefined>,
+  { asked, tools }: { asked: number; tools: ReadonlySet<string> },
+): Choice | null {
+  const number = Number.isSafeInteger(entry.index) ? (entry.index as number) : position
+  const isAsked = asked === 1 ? isOfOnly(known[0], entry, number) : number >= 0 && number < asked
+  if (!isAsked) return null
+  const index = asked === 1 ? 0 : number
+  known[index] ??= newChoice(index, tools)
+  known[index].numbers.add(number)
+  return known[index]
+}
+
+export function readChoice(choice: Choice, entry: Entry, logprobs: boolean, events: ChatEvent[]): void {
+  const { message } = choice
+  const before = events.length
+  const delta = asRecord(entry.delta)
+  const whole = entry.message == null ? null : asRecord(entry.message)
+  const reason = readFinishReason(entry.finish_reason)
+  const probabilities = logprobs && entry.logprobs != null ? entry.logprobs : null
+  if (whole !== null && (delta === null || Object.keys(delta).length === 0)) {
+    choice.is_message = true
+    readMessage(message, whole, { logprobs: probabilities, ends: reason !== null }, events)
+  } else if (delta !== null) {
+    readDelta(message, delta, probabilities, events)
+    message.has_deltas ||= events.length > before
+  }
+  if (choice.ending !== null && events.length > before) choice.late += 1
+  if (reason === null) return
+  choice.ending = reason
+  choice.word = entry.finish_reason
+}
+
+/** Each is checked before any is emitted. */
+export function finishAll(choices: readonly Choice[], events: ChatEvent[]): void {
+  const reasons = choices.map(reasonOf)
+  for (const [i, { message }] of choices.entries()) {
+    message.calls?.end(events, { run: reasons[i] === 'tool_calls' })
+    events.push({ type: 'finish', choice: message.choice, reason: reasons[i]! })
+  }
+}
+
+function newChoice(index: number, tools: ReadonlySet<string>): Choice {
+  const message = emptyMessage(index, tools)
+  return { message, numbers: new Set(), ending: null, word: '', late: 0, is_message: false }
+}
+
+/**
+ * Whether an entry belongs to the only choice, which servers number from 1, or anew with every piece (TGI), and whose calls they put into a
+ * choice of their own (GitHub Copilot).
+ */
+function isOfOnly(only: Choice | undefined, entry: Entry, number: number): boolean {
+  if (only === undefined || only.numbers.has(number) || !only.numbers.has(0) || !hasContent(only.message)) return true
+  return callsOf(asRecord(entry.message) ?? asRecord(entry.delta) ?? {}).length > 0
+}
+
+/** Throws EngineError for a failure, and for a call that never got its name. */
+function reasonOf({ message: { calls }, ending, word }: Choice): FinishReason {
+  if (calls?.broken()) throw unreadable()
+  return finishReason(ending ?? 'stop', { called: calls !== null && calls.count() > 0, word })
+}
