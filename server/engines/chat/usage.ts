@@ -2,14 +2,15 @@ import { asRecord } from '../../platform/json/record.ts'
 import type { TokenUsage } from './contract.ts'
 
 /**
- * The counts of a `usage` object, or null when they are not whole numbers. A missing detail is 0, and no detail exceeds its total. Sources
- * beside contract 9.3: Anthropic's names (`input_tokens`, `cache_read_input_tokens`); DeepSeek `prompt_cache_hit_tokens`; Moonshot
- * `cached_tokens`; SGLang `reasoning_tokens`, beside the totals.
+ * The counts of a `usage` object, or null when they are not whole numbers. A missing detail is 0. Sources beside contract 9.3: Anthropic's
+ * names (`input_tokens`, `cache_read_input_tokens`); DeepSeek `prompt_cache_hit_tokens`; Moonshot `cached_tokens`; SGLang
+ * `reasoning_tokens`, beside the totals.
  */
 export function readUsage(value: unknown): TokenUsage | null {
   const usage = asRecord(value)
   if (usage === null) return null
-  const isBeside = usage.prompt_tokens == null && usage.cache_read_input_tokens != null
+  const written = countIn(usage.cache_creation_input_tokens)
+  const isBeside = usage.prompt_tokens == null && (usage.cache_read_input_tokens != null || written > 0)
   const input = isBeside ? anthropicInput(usage) : (usage.prompt_tokens ?? usage.input_tokens)
   const output = usage.completion_tokens ?? usage.output_tokens ?? restOf(usage.total_tokens, input)
   if (!isCount(input) || !isCount(output)) return null
@@ -25,7 +26,7 @@ export function readUsage(value: unknown): TokenUsage | null {
   )
   const reasoning = countIn(outputs.reasoning_tokens, usage.reasoning_tokens)
   const rest = isCount(usage.total_tokens) ? Math.max(0, usage.total_tokens - input - output) : 0
-  const read = withRest({ input, output, cached, reasoning, rest })
+  const read = withBeside({ input, output, cached, written, reasoning, rest })
   const audio_input = countIn(inputs.audio_tokens)
   const audio_output = countIn(outputs.audio_tokens)
   return {
@@ -51,10 +52,17 @@ function anthropicInput({
     : null
 }
 
-/** Of two reports of one answer, the one that counts: the last, unless it has lost the tokens of the output. */
+/** Two reports of one answer: the last counts, but for the input or the output if it has lost that. */
 export function laterUsage(before: TokenUsage | null, now: TokenUsage | null): TokenUsage | null {
-  if (now === null || (before !== null && now.output === 0 && before.output > 0)) return before
-  return now
+  if (before === null || now === null) return now ?? before
+  const { input, cached_input, audio_input } = now.input > 0 ? now : before
+  const { output, reasoning, audio_output, unlisted } = now.output > 0 ? now : before
+  return {
+    ...{ input, cached_input, output, reasoning },
+    ...(audio_input !== undefined && { audio_input }),
+    ...(audio_output !== undefined && { audio_output }),
+    ...(unlisted !== undefined && { unlisted }),
+  }
 }
 
 /** The usage as an engine may report it. Zeros where something was produced are none: the caller counts. */
@@ -71,23 +79,33 @@ function countIn(...values: unknown[]): number {
   return values.find((value): value is number => isCount(value) && value > 0) ?? 0
 }
 
-type Counts = { input: number; output: number; cached: number; reasoning: number; rest: number }
+/** `written`: to the cache. `rest`: what the total has beyond input and output. */
+type Counts = { input: number; output: number; cached: number; written: number; reasoning: number; rest: number }
 
 /**
- * Adds what the total has beyond prompt and completion, by the details that account for it: xAI counts reasoning beside the completion,
- * Anthropic's cache is beside the input. Gemini's total alone has the reasoning: `unlisted`, for the caller, who knows the model.
- * Source: https://docs.x.ai/docs/guides/reasoning, https://ai.google.dev/gemini-api/docs/openai
+ * Adds what is beside prompt and completion: what accounts for the rest of the total, and parts that are greater than their whole. xAI counts
+ * reasoning beside the completion, as does Perplexity, without a trace in the total; Anthropic's cache is beside the input. Gemini's total
+ * alone has the reasoning: `unlisted`, for the caller, who knows the model.
+ * Source: https://docs.x.ai/docs/guides/reasoning, https://ai.google.dev/gemini-api/docs/openai,
+ * https://github.com/bgeneto/open-webui-cost-tracker/issues/6
  */
-function withRest({ input, output, cached, reasoning, rest }: Counts): TokenUsage {
-  const isCacheBeside = rest !== reasoning && (rest === cached || rest === cached + reasoning)
-  const beside = rest - (isCacheBeside ? cached : 0)
-  const all_input = input + rest - beside
-  const all_output = output + (reasoning > 0 ? beside : 0)
+function withBeside(counts: Counts): TokenUsage {
+  const cache = cacheBeside(counts)
+  const rest = Math.max(0, counts.rest - cache)
+  const reasoning = rest === 0 && counts.reasoning > counts.output ? counts.reasoning : rest
+  const input = counts.input + cache
+  const output = counts.output + (counts.reasoning > 0 ? reasoning : 0)
   return {
-    input: all_input,
-    cached_input: Math.min(cached, all_input),
-    output: all_output,
-    reasoning: Math.min(reasoning, all_output),
-    ...(beside > 0 && reasoning === 0 && { unlisted: beside }),
+    input,
+    cached_input: Math.min(counts.cached, input),
+    output,
+    reasoning: Math.min(counts.reasoning, output),
+    ...(rest > 0 && counts.reasoning === 0 && { unlisted: rest }),
   }
+}
+
+function cacheBeside({ input, cached, written, reasoning, rest }: Counts): number {
+  const all = cached + written
+  const accounts = (part: number) => part > 0 && rest !== reasoning && (rest === part || rest === part + reasoning)
+  return [all, cached, written].find(accounts) ?? (Math.max(cached, written) > input ? all : 0)
 }

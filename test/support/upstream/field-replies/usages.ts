@@ -1,6 +1,8 @@
 import { chunk } from '../chat-upstream.ts'
 import { BILLED, end, type FieldReply, last, PAGE, READS_ITSELF, stream, text, USAGE } from './frames.ts'
 
+const COUNTS = { prompt_tokens: 10, completion_tokens: 20 }
+
 /** Where servers put the usage, and in which form. */
 export const USAGES: Readonly<Record<string, FieldReply>> = {
   'zeros beside a page of text': {
@@ -40,6 +42,37 @@ export const USAGES: Readonly<Record<string, FieldReply>> = {
     ]),
     ...{ text: 'Hi', usage: { input: 110, output: 5, cached: 100 } },
   },
+  ...beside('cache reads and writes in the total', {
+    usage: { ...COUNTS, total_tokens: 6030, cache_read_input_tokens: 1000, cache_creation_input_tokens: 5000 },
+    billed: { input: 6010, output: 20, cached: 1000 },
+  }),
+  ...beside('cache writes alone in the total', {
+    usage: { ...COUNTS, total_tokens: 10_566, cache_read_input_tokens: 0, cache_creation_input_tokens: 10_536 },
+    billed: { input: 10_546, output: 20 },
+  }),
+  ...beside('a cache above the prompt', {
+    usage: { ...COUNTS, total_tokens: 30, prompt_tokens_details: { cached_tokens: 18_901 } },
+    billed: { input: 18_911, output: 20, cached: 18_901 },
+  }),
+  ...beside('cache writes above the prompt', {
+    usage: { ...COUNTS, total_tokens: 30, cache_read_input_tokens: 1000, cache_creation_input_tokens: 5000 },
+    billed: { input: 6010, output: 20, cached: 1000 },
+  }),
+  ...beside("cache writes under Anthropic's names", {
+    usage: { input_tokens: 10, output_tokens: 20, cache_creation_input_tokens: 1367 },
+    billed: { input: 1377, output: 20 },
+  }),
+  ...beside('reasoning above the completion', {
+    usage: { ...COUNTS, total_tokens: 30, reasoning_tokens: 73_248 },
+    billed: { input: 10, output: 73_268, reasoning: 73_248 },
+  }),
+  'the prompt in the first usage, and the completion in the last': {
+    reply: stream([
+      { ...text('Hi'), usage: { prompt_tokens: 5000, completion_tokens: 1, total_tokens: 5001 } },
+      { ...end('stop'), usage: { prompt_tokens: 0, completion_tokens: 20, total_tokens: 20 } },
+    ]),
+    ...{ text: 'Hi', usage: { input: 5000, output: 20 }, package: 'the package takes the last usage' },
+  },
   'usage in x_groq': {
     reply: stream([text('Hi'), { ...end('stop'), x_groq: { id: 'req_1', usage: USAGE } }]),
     ...{ text: 'Hi', package: 'the package of Groq reads it' },
@@ -66,6 +99,15 @@ export const USAGES: Readonly<Record<string, FieldReply>> = {
     ]),
     ...{ text: 'Hi', usage: { ...BILLED, cached: 4, reasoning: 7 }, package: READS_ITSELF },
   },
+}
+
+/** Tokens that the prompt or the completion does not have. */
+function beside(
+  name: string,
+  { usage, billed }: { usage: object; billed: NonNullable<FieldReply['usage']> },
+): Record<string, FieldReply> {
+  const reply = stream([text('Hi', 'stop'), last(usage)])
+  return { [`${name}, beside its whole`]: { reply, text: 'Hi', usage: billed, package: READS_ITSELF } }
 }
 
 function cached(name: string, more: object): Record<string, FieldReply> {

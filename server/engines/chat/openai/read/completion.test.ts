@@ -174,7 +174,7 @@ test('usage: the last one counts, wherever it comes; missing is null, as are zer
   assert.deepEqual(usageOf({ choices: [], usage: anthropic }), end(99, 90, 7, 0))
   const details = { prompt_tokens_details: { cached_tokens: 2 }, completion_tokens_details: { reasoning_tokens: 3 } }
   assert.deepEqual(usageOf(usage(5, 4, details)), end(5, 2, 4, 3))
-  assert.deepEqual(usageOf(usage(1, 1, details)), end(1, 1, 1, 1), 'parts never exceed their whole')
+  assert.deepEqual(usageOf(usage(1, 1, details)), end(3, 2, 4, 3), 'parts that exceed their whole are beside it')
   assert.deepEqual(usageOf(usage(5, 4, { prompt_cache_hit_tokens: 1, reasoning_tokens: 2 })), end(5, 1, 4, 2))
   for (const wrong of [-1, 1.5, '7', null, Number.NaN, 2 ** 60])
     assert.deepEqual(usageOf(usage(wrong, 2)), { type: 'end', usage: null })
