@@ -72,7 +72,10 @@ function parsed(text: string): unknown {
 
 function isChunk(value: unknown): boolean {
   const { choices } = asRecord(value) ?? {}
-  return Array.isArray(choices) && choices.some((choice) => isRecord(choice) && isRecord(choice.delta))
+  return (
+    Array.isArray(choices) &&
+    choices.some((choice) => isRecord(choice) && isRecord(choice.delta) && !isRecord(choice.message))
+  )
 }
 
 function isError(value: unknown): boolean {

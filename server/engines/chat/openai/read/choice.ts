@@ -41,11 +41,11 @@ export function choiceOf(
 export function readChoice(choice: Choice, entry: Entry, logprobs: boolean, events: ChatEvent[]): void {
   const { message } = choice
   const before = events.length
-  const delta = asRecord(entry.delta)
   const whole = entry.message == null ? null : asRecord(entry.message)
+  const delta = deltaOf(entry, whole !== null)
   const reason = readFinishReason(entry.finish_reason)
   const probabilities = logprobs && entry.logprobs != null ? entry.logprobs : null
-  if (whole !== null && (delta === null || Object.keys(delta).length === 0)) {
+  if (whole !== null && delta === null) {
     choice.is_message = true
     readMessage(message, whole, { logprobs: probabilities, ends: reason !== null }, events)
   } else if (delta !== null) {
@@ -56,6 +56,19 @@ export function readChoice(choice: Choice, entry: Entry, logprobs: boolean, even
   if (reason === null) return
   choice.ending = reason
   choice.word = entry.finish_reason
+}
+
+/** The delta of an entry; null for an empty one beside a message. Completions of the older form have a text. */
+function deltaOf(entry: Entry, has_message: boolean): Record<string, unknown> | null {
+  const delta = asRecord(entry.delta)
+  if (!has_message && typeof entry.text !== 'string') return delta
+  const isEmpty = delta === null || Object.entries(delta).every(([name, value]) => name === 'role' || isNothing(value))
+  if (!isEmpty) return delta
+  return has_message ? null : { ...delta, content: entry.text }
+}
+
+function isNothing(value: unknown): boolean {
+  return value == null || value === '' || (Array.isArray(value) && value.length === 0)
 }
 
 /** Each is checked before any is emitted. */

@@ -1,4 +1,4 @@
-import { asRecord } from '../../../../platform/json/record.ts'
+import { asRecord, isRecord } from '../../../../platform/json/record.ts'
 import type { EngineError } from '../../../engine-error.ts'
 import type { ChatEvent, TokenUsage } from '../../contract.ts'
 import type { ReadWords } from '../../server-words.ts'
@@ -6,7 +6,7 @@ import { laterUsage, plausibleUsage, readUsage } from '../../usage.ts'
 import { type Choice, choiceOf, finishAll, LATE_MAX, readChoice } from './choice.ts'
 import { errorObjectError, incomplete, unreadable } from './error.ts'
 import { hasContent } from './message.ts'
-import { readRemarks } from './remarks.ts'
+import { isFault, readRemarks } from './remarks.ts'
 
 /** How an answer ended: by `[DONE]`, with its body, or as one JSON text, which is an object or a list of them. */
 export type BodyEnd = 'mark' | 'body' | 'json' | 'list'
@@ -149,7 +149,7 @@ function isError({ choices, error, object }: Record<string, unknown>): boolean {
   return !Array.isArray(choices) && error != null && error !== false
 }
 
-/** Servers write `error: null`, `""` or `{}` beside an answer. */
+/** Servers write `error: null`, `""`, `{}` or one that says success beside an answer. */
 function isFilled(error: unknown): boolean {
-  return typeof error === 'object' ? error !== null && Object.keys(error).length > 0 : Boolean(error)
+  return isRecord(error) ? Object.values(error).some(isFault) : Boolean(error)
 }

@@ -26,10 +26,23 @@ export function* jsonValues(text: string): Generator<unknown, void> {
   const state = jsonEnd()
   for (let at = 0; beginsJson(text, at); ) {
     const stop = readToEnd(state, text, at)
-    yield JSON.parse(text.slice(at, stop))
+    yield parseJson(text.slice(at, stop))
     at = nextOf(text, stop)
   }
 }
+
+/** Throws SyntaxError. Numbers that are not JSON, as Python writes them, are null. */
+export function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch (error) {
+    if (!/NaN|Infinity/.test(text)) throw error
+    return JSON.parse(text.replace(NO_NUMBER, (found) => (found.startsWith('"') ? found : 'null')))
+  }
+}
+
+/** Also texts, which may have the same words. */
+const NO_NUMBER = /"[^"\\]*(?:\\.[^"\\]*)*"|-?(?:NaN|Infinity)/g
 
 /** Whether a text is an object or a list from its first character that is no space. */
 export function beginsJson(text: string, from = 0): boolean {

@@ -96,11 +96,12 @@ function newOf(known: string, whole: string): string {
 /** Content as parts: text, refusals, and the reasoning of Mistral and Anthropic (`thinking`). */
 function readParts(message: Message, parts: unknown[], events: ChatEvent[]): void {
   for (const item of parts) {
-    const part = asRecord(item)
+    const part = typeof item === 'string' ? { text: item } : asRecord(item)
     if (part === null) continue
-    if (typeof part.text === 'string' && part.text !== '') {
-      message.text += part.text
-      events.push({ type: 'text-delta', choice: message.choice, text: part.text })
+    const text = asRecord(part.text)?.value ?? part.text
+    if (typeof text === 'string' && text !== '') {
+      message.text += text
+      events.push({ type: 'text-delta', choice: message.choice, text })
     }
     if (typeof part.refusal === 'string') addRefusal(message, part.refusal, events)
     addReasoning(message, textsOf(part.thinking), events)

@@ -58,7 +58,8 @@ const FAILED = /error|fail|exception/i
 const WELL =
   /^(0*|[12]\d\d|20000|ok|true|none|success\w*|(in_?)?progress|processing|pending|queued|running|loading|waiting|accepted|started)$/i
 
-function isFault(value: unknown): boolean {
+/** Whether the value of a member says that something went wrong. */
+export function isFault(value: unknown): boolean {
   if (typeof value === 'string' || typeof value === 'number') return !WELL.test(`${value}`)
   return typeof value === 'object' && value !== null && Object.keys(value).length > 0
 }
