@@ -53,10 +53,12 @@ async function readFirstJson(pieces: Pieces, begun: Uint8Array[]): Promise<strin
     const more = decoder.decode(value, { stream: true })
     text += more
     if (beginsJson(text)) readJson(state, state.depth === 0 ? text : more)
-    else if (PAGE.test(text)) throw unreadable()
-    else if (/\S/.test(text)) return null
+    else if (/\S/.test(text)) break
   }
-  return text
+  if (state.ended) return text
+  if (!PAGE.test(text)) return null
+  await pieces.cancel()
+  throw unreadable()
 }
 
 const PAGE = /^\s*</
