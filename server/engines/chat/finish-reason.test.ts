@@ -37,10 +37,15 @@ test('a reason means the same in the words of every server', () => {
     ],
     overloaded: ['insufficient_system_resource', 'overloaded', 'rate_limit'],
     tool_calls: ['tool_use', 'function_call'],
-    stop: ['eos', 'end_turn', 'stop_sequence', 'COMPLETE', 'OTHER', 'eosFound', 'stopStringFound'],
+    stop: ['eos', 'end_turn', 'stop_sequence', 'COMPLETE', 'OTHER', 'eosFound', 'stopStringFound', '停止'],
   }
   for (const [ending, list] of Object.entries(words))
     for (const word of list) assert.equal(readFinishReason(word), ending, word)
+})
+
+test('words for none are none', () => {
+  for (const word of ['null', 'None', 'undefined', 'FINISH_REASON_UNSPECIFIED', 'in_progress', 'not_finished'])
+    assert.equal(readFinishReason(word), null, word)
 })
 
 test('a failure keeps the word of its server, if it is short', () => {

@@ -7,15 +7,17 @@ import type { FinishReason } from './contract.ts'
 export type Ending = FinishReason | 'failed' | 'overloaded'
 
 /**
- * What a `finish_reason` means, in any case and punctuation. Null for an empty one and for what is no text: the answer goes on. A word that
+ * What a `finish_reason` means, in any case and punctuation. Null for none, in whatever words: the answer goes on. A word that
  * is not known is `stop`. Sources beside OpenAI's: Gemini's and Cohere's reference of `finish_reason`, Anthropic's and Bedrock's of
  * `stop_reason`, vLLM's `FinishReason`, Mistral's `model_length`, Zhipu's `sensitive` and `network_error`, DeepSeek's
- * `insufficient_system_resource`, LM Studio's `stopReason`.
+ * `insufficient_system_resource`, LM Studio's `stopReason`, DashScope's `null` with every chunk.
  */
 export function readFinishReason(value: unknown): Ending | null {
   if (typeof value !== 'string') return null
   const known = WORDS.get(value)
-  return known ?? (value === '' ? null : endingOf(plainWord(value.slice(0, 64))))
+  if (known !== undefined) return known
+  const word = plainWord(value.slice(0, 64))
+  return value.trim() === '' || NONE.has(word) ? null : endingOf(word)
 }
 
 /**
@@ -38,6 +40,8 @@ const WORDS: ReadonlyMap<string, Ending> = new Map([
   ['tool_calls', 'tool_calls'],
   ['content_filter', 'content_filter'],
 ])
+
+const NONE = new Set(['null', 'none', 'nil', 'undefined', 'finishreasonunspecified', 'inprogress', 'notfinished'])
 
 function endingOf(word: string): Ending {
   if (CALL_FAILURE.test(word)) return 'failed'

@@ -97,7 +97,7 @@ function endOf(
   { unified, raw }: { unified: string; raw: string | undefined },
   { called, counted }: { called: boolean; counted: boolean },
 ): FinishReason {
-  const known = UNIFIED[unified] ?? (raw === '' && counted ? 'stop' : readFinishReason(raw))
+  const known = UNIFIED[unified] ?? readFinishReason(raw) ?? (raw !== undefined && counted ? 'stop' : null)
   if (known === null) throw new EngineError('failed', 'The answer of the model server is incomplete.')
   return finishReason(known, { called, word: raw })
 }

@@ -8,6 +8,31 @@ export const FINISH_REASONS: Readonly<Record<string, FieldReply>> = {
     text: 'Hello world',
     package: READS_ITSELF,
   },
+  ...Object.fromEntries(
+    ['null', 'None', 'undefined', 'FINISH_REASON_UNSPECIFIED', 'in_progress'].flatMap(
+      (word): Array<[string, FieldReply]> => [
+        [
+          `the reason ${word} on every chunk`,
+          {
+            reply: stream([text('Hel', word), text('lo', word), end('length'), last()]),
+            text: 'Hello',
+            finish: 'length',
+          },
+        ],
+        [
+          `the reason ${word} on every chunk, and a lost connection`,
+          { reply: stream([text('Half an ans', word)], { done: false }), fails: 'failed' },
+        ],
+      ],
+    ),
+  ),
+  'the reason as finishReason': {
+    reply: stream([
+      { ...chunk({}), choices: [{ index: 0, delta: { content: 'Half' } }] },
+      { ...chunk({}), choices: [{ index: 0, delta: {}, finishReason: 'MAX_TOKENS' }] },
+    ]),
+    ...{ text: 'Half', finish: 'length', usage: null, package: READS_ITSELF },
+  },
   'stop on every chunk': {
     reply: stream([
       chunk({ role: 'assistant', content: '' }, { finish_reason: 'stop' }),

@@ -43,7 +43,8 @@ export function readChoice(choice: Choice, entry: Entry, logprobs: boolean, even
   const before = events.length
   const whole = entry.message == null ? null : asRecord(entry.message)
   const delta = deltaOf(entry, whole !== null)
-  const reason = readFinishReason(entry.finish_reason)
+  const word = entry.finish_reason ?? entry.finishReason
+  const reason = readFinishReason(word)
   const probabilities = logprobs && entry.logprobs != null ? entry.logprobs : null
   if (whole !== null && delta === null) {
     choice.is_message = true
@@ -55,7 +56,7 @@ export function readChoice(choice: Choice, entry: Entry, logprobs: boolean, even
   if (choice.ending !== null && events.length > before) choice.late += 1
   if (reason === null) return
   choice.ending = reason
-  choice.word = entry.finish_reason
+  choice.word = word
 }
 
 /** The delta of an entry; null for an empty one beside a message. Completions of the older form have a text. */
