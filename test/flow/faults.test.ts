@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, afterEach, before, test } from 'node:test'
+import { sql } from 'kysely'
 import { EngineError } from '../../server/engines/engine-error.ts'
 import type { VideoEngine } from '../../server/engines/video/contract.ts'
 import { instantVideo } from '../../server/engines/video/instant.ts'
@@ -128,7 +129,8 @@ test('without a stored allow for exactly its text nothing reaches an engine', as
         .where('job_id', '=', id)
         .execute(),
     (id: string) =>
-      db.updateTable('video_jobs').set({ prompt: 'Another boat altogether' }).where('id', '=', id).execute(),
+      // As long as before: that what is stored is counted is checked after each test.
+      db.updateTable('video_jobs').set({ prompt: sql`reverse(prompt)` }).where('id', '=', id).execute(),
     (id: string) =>
       db.updateTable('video_jobs').set({ engine_prompt: 'What nobody looked at' }).where('id', '=', id).execute(),
   ]) {
