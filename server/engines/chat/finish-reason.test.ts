@@ -54,7 +54,7 @@ test('a failure keeps the word of its server, if it is short', () => {
     [`error ${'x'.repeat(100)}`, undefined],
   ] as const)
     assert.throws(
-      () => finishReason(readFinishReason(word)!, { called: false, word }),
+      () => finishReason(readFinishReason(word)!, { called: false, cut: false, word }),
       (error) => error instanceof EngineError && error.kind === 'failed' && error.engine_code === engine_code,
     )
 })

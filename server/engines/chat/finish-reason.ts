@@ -21,15 +21,18 @@ export function readFinishReason(value: unknown): Ending | null {
 }
 
 /**
- * The reason that a client sees. Calls were made or not, whatever the server says. Throws EngineError for a failure, with the server's own
- * word.
+ * The reason that a client sees. Calls were made or not, whatever the server says, and one whose JSON has no end (`cut`) met a limit: vLLM
+ * says `tool_calls` there. Throws EngineError for a failure, with the server's own word.
  */
-export function finishReason(ending: Ending, { called, word }: { called: boolean; word: unknown }): FinishReason {
+export function finishReason(
+  ending: Ending,
+  { called, cut, word }: { called: boolean; cut: boolean; word: unknown },
+): FinishReason {
   if (ending === 'failed' || ending === 'overloaded') {
     const engine_code = typeof word === 'string' ? printable(word) : undefined
     throw new EngineError(ending, 'The model server says that the answer is not complete.', { engine_code })
   }
-  if (ending === 'stop' || ending === 'tool_calls') return called ? 'tool_calls' : 'stop'
+  if (ending === 'stop' || ending === 'tool_calls') return cut ? 'length' : called ? 'tool_calls' : 'stop'
   return ending
 }
 

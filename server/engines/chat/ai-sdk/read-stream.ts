@@ -2,6 +2,7 @@ import { asRecord } from '../../../platform/json/record.ts'
 import { EngineError } from '../../engine-error.ts'
 import type { ChatEvent, ExtraContent, FinishReason, TokenUsage } from '../contract.ts'
 import { type Ending, finishReason, readFinishReason } from '../finish-reason.ts'
+import { type JsonEnd, jsonEnd, readJson } from '../openai/read/json-end.ts'
 import { isCount, plausibleUsage, readUsage } from '../usage.ts'
 import { extraContentOf } from './extra-content.ts'
 import type { StreamPart, Usage, WholeResult } from './model.ts'
@@ -9,7 +10,7 @@ import { warningError } from './refused.ts'
 
 /** Turns the parts of one stream into events, part by part. Throws what `error` parts hold, and EngineError for what cannot be shown. */
 export function partReader(): { read(part: StreamPart): ChatEvent[]; ended(): boolean } {
-  const calls = new Map<string, { call: number; written: boolean; extra: boolean }>()
+  const calls = new Map<string, { call: number; written: boolean; json: JsonEnd; extra: boolean }>()
   let produced = false
   let over = false
 
@@ -17,9 +18,10 @@ export function partReader(): { read(part: StreamPart): ChatEvent[]; ended(): bo
     const known = calls.get(id)
     const extra = known?.extra ? undefined : extra_content
     if (known !== undefined && text === '' && extra === undefined) return []
-    const call = known ?? { call: calls.size, written: false, extra: false }
+    const call = known ?? { call: calls.size, written: false, json: jsonEnd(), extra: false }
     calls.set(id, call)
     call.written ||= text !== ''
+    readJson(call.json, text)
     call.extra ||= extra !== undefined
     const head = known === undefined ? { id, name } : {}
     return [
@@ -33,7 +35,8 @@ export function partReader(): { read(part: StreamPart): ChatEvent[]; ended(): bo
   function ending(part: StreamPart & { type: 'finish' }): ChatEvent[] {
     over = true
     const usage = usageOf(part.usage)
-    const reason = endOf(part.finishReason, { called: calls.size > 0, counted: usage !== null })
+    const cut = [...calls.values()].some(({ json }) => json.depth > 0)
+    const reason = endOf(part.finishReason, { called: calls.size > 0, cut, counted: usage !== null })
     const empty = [...calls.values()].filter(({ written }) => !written && reason === 'tool_calls')
     return [
       ...empty.map(({ call }): ChatEvent => ({ type: 'tool-call-delta', choice: 0, call, arguments: '{}' })),
@@ -95,11 +98,11 @@ export async function* partsOfWhole({ content, finishReason, usage }: WholeResul
  */
 function endOf(
   { unified, raw }: { unified: string; raw: string | undefined },
-  { called, counted }: { called: boolean; counted: boolean },
+  { called, cut, counted }: { called: boolean; cut: boolean; counted: boolean },
 ): FinishReason {
   const known = UNIFIED[unified] ?? readFinishReason(raw) ?? (raw !== undefined && counted ? 'stop' : null)
   if (known === null) throw new EngineError('failed', 'The answer of the model server is incomplete.')
-  return finishReason(known, { called, word: raw })
+  return finishReason(known, { called, cut, word: raw })
 }
 
 const UNIFIED: Readonly<Record<string, Ending>> = {

@@ -26,6 +26,18 @@ export const FINISH_REASONS: Readonly<Record<string, FieldReply>> = {
       ],
     ),
   ),
+  ...Object.fromEntries(
+    ['stop', 'tool_calls'].map((reason): [string, FieldReply] => [
+      `${reason} after half a call`,
+      {
+        reply: stream([
+          ...[calls([call(0, 'a', 'look', '')]), calls([{ index: 0, function: { arguments: '{"at":"no' } }])],
+          ...[end(reason), last()],
+        ]),
+        ...{ calls: [['look', '{"at":"no']], finish: 'length' },
+      },
+    ]),
+  ),
   'the reason as finishReason': {
     reply: stream([
       { ...chunk({}), choices: [{ index: 0, delta: { content: 'Half' } }] },

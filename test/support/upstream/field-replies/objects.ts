@@ -40,6 +40,10 @@ const PLAIN: Readonly<Record<string, FieldReply>> = {
     text: 'Hi',
   },
   'an answer in data': { reply: json({ code: 0, msg: 'ok', data: whole({ content: 'Hi' }) }), text: 'Hi' },
+  'half a call': {
+    reply: json(whole({ content: null, tool_calls: [call(0, 'a', 'look', '{"at":"no')] }, 'tool_calls')),
+    ...{ calls: [['look', '{"at":"no']], finish: 'length' },
+  },
   'a call without arguments': {
     reply: json(whole({ content: null, tool_calls: [call(0, 'a', 'look', '')] }, 'stop')),
     calls: [['look', '{}']],

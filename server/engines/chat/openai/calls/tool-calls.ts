@@ -13,6 +13,8 @@ export type ToolCalls = {
   areIn(value: readonly unknown[]): boolean
   /** Whether a call has arguments and never got a name. */
   broken(): boolean
+  /** Whether the arguments of a call are JSON that has not ended. */
+  cut(): boolean
   /** How many calls have a name. */
   count(): number
   /**
@@ -48,6 +50,7 @@ export function toolCalls(choice: number, tools: ReadonlySet<string>): ToolCalls
       })
     },
     broken: () => list.calls.some(({ name, has_arguments }) => name === '' && has_arguments),
+    cut: () => list.calls.some(({ json }) => json.depth > 0),
     count: () => list.named,
     end: (events, options) => endCalls(list, options, events),
   }

@@ -98,5 +98,6 @@ function isOfOnly(only: Choice | undefined, entry: Entry, number: number): boole
 /** Throws EngineError for a failure, and for a call that never got its name. */
 function reasonOf({ message: { calls }, ending, word }: Choice): FinishReason {
   if (calls?.broken()) throw unreadable()
-  return finishReason(ending ?? 'stop', { called: calls !== null && calls.count() > 0, word })
+  const made = { called: calls !== null && calls.count() > 0, cut: calls?.cut() === true }
+  return finishReason(ending ?? 'stop', { ...made, word })
 }
