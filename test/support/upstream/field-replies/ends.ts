@@ -161,6 +161,15 @@ export const ENDS: Readonly<Record<string, FieldReply>> = {
     reply: stream([text('Hi'), end('stop')], { ...OPEN, piece_bytes: 100 }),
     ...{ text: 'Hi', usage: null },
   },
+  'stop on every chunk, and usage in the last, on a connection that stays open': {
+    reply: stream(
+      [text('Hel', 'stop'), text('lo', 'stop'), text(' y', 'stop'), { ...text('ou', 'stop'), usage: USAGE }],
+      {
+        ...{ done: false, finally: 'stall' },
+      },
+    ),
+    ...{ text: 'Hello you', package: WAITS },
+  },
   'text and usage without a reason, and a lost connection': {
     reply: stream([text('All of it'), last()], { done: false, finally: 'reset' }),
     ...{ text: 'All of it', package: NO_REASON },

@@ -60,11 +60,13 @@ test('a server that sends a reason with every chunk is believed no more: it is i
   for (const object of [
     delta({ role: 'assistant' }, 'stop'),
     ...['a', 'b', 'c'].map((content) => delta({ content }, 'stop')),
+    { ...delta({ content: 'd' }, 'stop'), usage: { prompt_tokens: 1, completion_tokens: 4 } },
+    { ...delta({ content: 'e' }, 'stop'), usage: { prompt_tokens: 1, completion_tokens: 5 } },
   ]) {
     read(object)
     missing.push(reader.missing('body'))
   }
-  assert.deepEqual(missing, ['answer', 'usage', 'answer', 'answer'])
+  assert.deepEqual(missing, ['answer', 'usage', 'answer', 'answer', 'nothing', 'answer'])
 })
 
 test('an answer is complete once its usage has followed the reason, without text too, and of fewer choices', () => {

@@ -62,6 +62,7 @@ export function completionReader(asked: Asked): CompletionReader {
     const chunk = unwrapped(asRecord(object))
     if (chunk === null) throw unreadable()
     if (isError(chunk)) throw errorObjectError(chunk, { begun, words: asked.words })
+    const hadUsage = usage !== null
     if (chunk.usage != null) takeUsage(chunk.usage)
     if (chunk.x_groq != null) takeUsage(asRecord(chunk.x_groq)?.usage)
     if (!Array.isArray(chunk.choices) || chunk.choices.length === 0) {
@@ -82,6 +83,8 @@ export function completionReader(asked: Asked): CompletionReader {
       if (choice.is_message) isPiece = chunk.object === 'chat.completion.chunk'
       if (entry.usage != null) takeUsage(entry.usage)
     }
+    // With the last piece, unless it comes with every piece.
+    isUsageLast ||= !hadUsage && usage !== null && usage.output > 0 && ended >= asked.choices
   }
 
   function takeUsage(value: unknown): void {
