@@ -144,7 +144,8 @@ for (const [what, reply, fault] of BREAKS) {
 test('timeout: an answer that trickles in forever is ended at the total limit', () =>
   withEngine({ idle_seconds: 5, total_seconds: 0.5 }, async ({ engine, upstream }) => {
     upstream.reply({ kind: 'flood', frame: chunk({ content: 'x' }) })
-    const broken = await faultOf(collect(await engine.generate(streamed, live()), []))
+    const answer = engine.generate(streamed, live()).then((events) => collect(events, []))
+    const broken = await faultOf(answer)
     assert.equal(broken.kind, 'timeout')
     await upstream.left()
   }))
