@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
 import { randomHex } from '../platform/ids.ts'
 
-/** Prefixes of item ids, by kind of item. Outputs of calls occur only in input. Source: contract 1.2. */
-export type ItemKind = 'msg' | 'fc' | 'ctc' | 'rs' | 'cmp' | 'fco' | 'ctco'
+/** Prefixes of item ids, by kind of item. Outputs of calls and additional tools occur only in input. Source: contract 1.2. */
+export type ItemKind = 'msg' | 'fc' | 'ctc' | 'rs' | 'cmp' | 'fco' | 'ctco' | 'at'
 export type OutputKind = Extract<ItemKind, 'msg' | 'fc' | 'ctc' | 'rs' | 'cmp'>
 
 export function newResponseId(): string {

@@ -20,6 +20,8 @@ export type Draft =
   | { kind: 'reasoning'; text: string | null; extra_content?: Record<string, ExtraContent> }
   /** What is left out because it cannot be decrypted. */
   | { kind: 'unread' }
+  /** What is no part of the conversation. */
+  | { kind: 'none' }
 
 export type DraftWork = PartWork & { nameOf(tool: ToolName): string }
 
@@ -110,6 +112,8 @@ function draftOf(item: Item, { resolved, unseal, nameOf }: Drafting): Draft {
       if (summary === null) return UNREAD
       return { kind: 'message', message: { role: 'developer', content: SUMMARY_LEAD + summary }, media: [] }
     }
+    case 'additional_tools':
+      return { kind: 'none' }
   }
 }
 

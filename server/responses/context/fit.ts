@@ -95,6 +95,7 @@ function messagesOf(draft: Draft): ChatMessage[] {
       return [{ role: 'tool', tool_call_id: draft.call_id, content: draft.text }, ...media]
     case 'reasoning':
     case 'unread':
+    case 'none':
       return []
   }
 }

@@ -43,10 +43,10 @@ function countTokens({ meter, lengths }: ResponseDeps): Endpoint {
       const body = checkBody(request.body)
       const model = entitledChatModel(ctx.config, plan, body.model)
       const served = ctx.engines.chat.get(model.id)!
-      const settings = checkForModel(body, model)
       const left = abortOnLeaving(reply).signal
       const lease = request.lease!
       const { context, skipped } = await loadContext(ctx, { principal, body, lease }, left)
+      const settings = checkForModel(body, context, model)
       const admitted = meter.admit(org_id)
       if (admitted) await admitted
       const asked = { org_id, model, served, lease, body, context, skipped, settings, lengths }

@@ -89,7 +89,7 @@ test('items of types that are not known are skipped with their calls, and the ot
   const call = { type: 'function_call', call_id: 'c', name: 'f', arguments: '{}' }
   const output = (call_id: string) => ({ type: 'function_call_output', call_id, output: 'o' })
   const input = [
-    ...['web_search_call', 'agent_message', 'additional_tools'].map((type) => ({ type, id: 'x', status: 7 })),
+    ...['web_search_call', 'agent_message', 'tool_search_call'].map((type) => ({ type, id: 'x', status: 7 })),
     { type: 'local_shell_call', id: 'lsh_1', call_id: 'l', action: { type: 'exec' } },
     { type: 'mcp_call', id: 'm' },
     output('l'),
@@ -106,7 +106,7 @@ test('items of types that are not known are skipped with their calls, and the ot
   )
   assert.deepEqual(
     [...new Set(skippedTypes(checked))],
-    ['web_search_call', 'agent_message', 'additional_tools', 'local_shell_call', 'mcp_call'],
+    ['web_search_call', 'agent_message', 'tool_search_call', 'local_shell_call', 'mcp_call'],
   )
   assert.deepEqual([...skippedCalls(checked)], ['x', 'l', 'm', 'c'])
 })

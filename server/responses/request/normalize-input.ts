@@ -57,6 +57,9 @@ function isSkipped(item: InputItem | SkippedItem): item is SkippedItem {
 }
 
 function normalItem(item: InputItem, path: string): Item | ItemReference {
+  if (item.type === 'additional_tools') {
+    return { id: item.id || newItemId('at'), type: item.type, role: 'developer', tools: item.tools }
+  }
   if ('role' in item) return messageItem(item, path)
   switch (item.type) {
     case 'function_call': {

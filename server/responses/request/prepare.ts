@@ -28,8 +28,9 @@ export type PreparedCall = {
 }
 
 /**
- * Checks everything that can be checked before the model is asked, in the order of the contract: the model and its capabilities, the
- * previous response and referenced items, the balance, room for what is stored and for a background response, then files and the length of the context. Throws
+ * Checks everything that can be checked before the model is asked, in the order of the contract: the model, the previous response and
+ * referenced items, the capabilities of the model, the balance, room for what is stored and for a background response, then files and the
+ * length of the context. Throws
  * ApiError.
  */
 export async function prepareCall(
@@ -42,8 +43,8 @@ export async function prepareCall(
   const { org_id } = principal
   const model = entitledChatModel(ctx.config, principal.plan, body.model)
   const served = ctx.engines.chat.get(model.id)!
-  const settings = checkForModel(body, model)
   const { history, input, context, skipped } = await loadContext(ctx, call, left)
+  const settings = checkForModel(body, context, model)
   // Before files are fetched and rendered for the caller.
   const admitted = meter.admit(org_id)
   if (admitted) await admitted

@@ -1,8 +1,9 @@
 import { createHash } from 'node:crypto'
 import type { ChatTool, ChatToolChoice } from '../../engines/chat/contract.ts'
 import { ApiError } from '../../platform/errors.ts'
+import type { ContextItem } from '../schema/items.ts'
 import type { CreateResponse } from '../schema/response.ts'
-import type { CustomTool, EchoedTool, FunctionTool, NamedTool, ToolChoiceView } from '../schema/tools.ts'
+import type { CustomTool, EchoedTool, FunctionTool, NamedTool, SentTool, ToolChoiceView } from '../schema/tools.ts'
 import { isForwarded, isNamespace } from './check/tools.ts'
 
 /** A tool by the client's names for it. */
@@ -47,6 +48,26 @@ export function forwardTools({
     nameOf: (tool) => known.get(keyOf(tool)) ?? forwardedName(tool),
     echo: { tools: echoOf(tools, allowed), tool_choice: chosen.echo },
   }
+}
+
+/** The body with the tools that the items of its context add. Of tools with one name the latest is kept. Source: contract 10.6. */
+export function withAdditionalTools(body: CreateResponse, context: readonly ContextItem[]): CreateResponse {
+  const added = context.flatMap(({ item }) => (item.type === 'additional_tools' ? item.tools : []))
+  return added.length === 0 ? body : { ...body, tools: latestTools([...(body.tools ?? []), ...added]) }
+}
+
+function latestTools(tools: readonly SentTool[]): SentTool[] {
+  const known = new Set<string>()
+  const isLatest = (tool: ToolName): boolean => {
+    const key = keyOf(tool)
+    return !known.has(key) && known.add(key) !== undefined
+  }
+  const latest = tools.toReversed().map((tool): SentTool | null => {
+    if (isForwarded(tool)) return isLatest(tool) ? tool : null
+    if (!isNamespace(tool)) return tool
+    return { ...tool, tools: tool.tools.filter(({ name }) => isLatest({ name, namespace: tool.name })) }
+  })
+  return latest.filter((tool) => tool !== null).reverse()
 }
 
 type AnyTool = FunctionTool | CustomTool

@@ -15,6 +15,7 @@ import {
   SentText,
   SummaryText,
 } from './parts.ts'
+import { SentTool } from './tools.ts'
 
 /** Items of the Responses API: as clients send them, and normalized as they are stored, counted and returned. */
 const Id = Type.String({ minLength: 1, maxLength: 1024 })
@@ -79,6 +80,11 @@ export const SENT_ITEMS = {
     type: Type.Literal('compaction'),
     id: Type.Optional(SentId),
     encrypted_content: Type.String({ minLength: 1 }),
+  }),
+  additional_tools: Type.Object({
+    type: Type.Literal('additional_tools'),
+    id: Type.Optional(SentId),
+    tools: Type.Array(SentTool, { maxItems: 128 }),
   }),
   item_reference: Type.Object({ type: Type.Optional(Type.Literal('item_reference')), id: Id }),
 }
@@ -160,6 +166,14 @@ export const Compaction = Type.Object({
 })
 export type Compaction = Static<typeof Compaction>
 
+/** Tools beside those of the request, for it and all that continue it. */
+export const AdditionalTools = Type.Object({
+  id: Id,
+  type: Type.Literal('additional_tools'),
+  role: Type.Literal('developer'),
+  tools: Type.Array(SentTool),
+})
+
 /** A normalized item: with type, id and full content parts. It is what is stored and what `input_items` returns. */
 export const Item = Type.Union([
   MessageItem,
@@ -169,6 +183,7 @@ export const Item = Type.Union([
   CustomToolCallOutput,
   Reasoning,
   Compaction,
+  AdditionalTools,
 ])
 export type Item = Static<typeof Item>
 

@@ -102,4 +102,5 @@ const KINDS: Readonly<Record<Item['type'], ItemKind>> = {
   custom_tool_call_output: 'ctco',
   reasoning: 'rs',
   compaction: 'cmp',
+  additional_tools: 'at',
 }

@@ -11,9 +11,10 @@ import type { ChatModelConfig } from '../../../config/config.ts'
 import { ApiError } from '../../../platform/errors.ts'
 import { isRecord } from '../../../platform/json/record.ts'
 import { shape } from '../../../platform/schema/validate.ts'
+import type { ContextItem } from '../../schema/items.ts'
 import { CreateResponse } from '../../schema/response.ts'
 import { type EngineSettings, engineSettings, RESPONSE_NAMES } from '../engine-request.ts'
-import { forwardTools } from '../tools.ts'
+import { withAdditionalTools } from '../tools.ts'
 import { checkItems } from './input.ts'
 import { checkToolChoice, checkTools } from './tools.ts'
 
@@ -47,7 +48,6 @@ export function checkBody(unchecked: unknown, { may_be_empty = false } = {}): Cr
     tools: tools && checkTools(tools),
     tool_choice: tool_choice === undefined ? undefined : checkToolChoice(tool_choice),
   })
-  forwardTools(body)
   if (body.background && body.store === false) {
     refuse('background', "'background' needs the response to be stored: leave out 'store' or set it to true.")
   }
@@ -57,9 +57,16 @@ export function checkBody(unchecked: unknown, { may_be_empty = false } = {}): Cr
   return body
 }
 
-/** Checks what depends on the model. Throws ApiError 400 `unsupported_value`, `model_capability_mismatch` or a limit. */
-export function checkForModel(body: CreateResponse, model: ChatModelConfig): EngineSettings {
-  const settings = engineSettings(body, model)
+/**
+ * Checks what depends on the model or on the tools, which may also come with the context. Throws ApiError 400 `unsupported_value`,
+ * `model_capability_mismatch`, a limit, or `invalid_value` for a choice of a tool that is missing.
+ */
+export function checkForModel(
+  body: CreateResponse,
+  context: readonly ContextItem[],
+  model: ChatModelConfig,
+): EngineSettings {
+  const settings = engineSettings(withAdditionalTools(body, context), model)
   checkParameters(settings.parameters, model, RESPONSE_NAMES)
   return settings
 }

@@ -11,6 +11,7 @@ import {
   type SkippedItem,
 } from '../../schema/items.ts'
 import { skippedCalls } from '../normalize-input.ts'
+import { checkTools } from './tools.ts'
 
 /** An item of `input` with its shape checked. */
 export type CheckedItem = InputItem | SkippedItem
@@ -56,7 +57,11 @@ function checkItem(unchecked: unknown, path: string): CheckedItem {
   }
   if (typeof type === 'string' && Object.hasOwn(SENT_ITEMS, type)) {
     rejectAudioAndVideo(item.output, `${path}.output`)
-    return isSealed(type) ? checkSealed(item, type, path) : checkOther[type as ItemType](item, path)
+    if (isSealed(type)) return checkSealed(item, type, path)
+    const checked = checkOther[type as ItemType](item, path)
+    return checked.type === 'additional_tools'
+      ? { ...checked, tools: checkTools(checked.tools, `${path}.tools`) }
+      : checked
   }
   if (typeof type === 'string') {
     const call = item.call_id ?? item.id

@@ -24,14 +24,14 @@ const CHOICES = {
  * Checks each tool by its type: functions, custom tools and namespaces of them; any other needs only a type. Names are unique within a
  * namespace and outside of all namespaces. Throws ApiError 400. Source: contract 10.6.
  */
-export function checkTools(unchecked: readonly unknown[]): SentTool[] {
+export function checkTools(unchecked: readonly unknown[], param = 'tools'): SentTool[] {
   if (isLongJson(unchecked, TEXTS_MAX.tools)) {
-    const text = `Invalid 'tools': together longer than ${TEXTS_MAX.tools} characters. Shorten their descriptions and schemas.`
-    throw new ApiError('invalid_value', text, { param: 'tools' })
+    const text = `Invalid '${param}': together longer than ${TEXTS_MAX.tools} characters. Shorten their descriptions and schemas.`
+    throw new ApiError('invalid_value', text, { param })
   }
   const names = new Set<string>()
   return unchecked.map((each, i) => {
-    const path = `tools[${i}]`
+    const path = `${param}[${i}]`
     const tool = checkTool(each, path)
     if (isNamespace(tool)) {
       for (const [j, inner] of tool.tools.entries()) {

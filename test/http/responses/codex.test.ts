@@ -1,0 +1,85 @@
+import assert from 'node:assert/strict'
+import { after, before, beforeEach, test } from 'node:test'
+import { type ChatApp, startChatApp } from '../../support/http/chat-app.ts'
+import { type HttpResponse, send } from '../../support/http/send.ts'
+import { completion } from '../../support/upstream/chat-upstream.ts'
+
+let service: ChatApp
+before(async () => {
+  service = await startChatApp([{ id: 'm' }])
+})
+after(() => service.close())
+beforeEach(() => service.upstream.requests.splice(0))
+
+const exec = { type: 'custom', name: 'exec', description: 'Runs', format: { type: 'text' } }
+const wait = { type: 'function', name: 'wait', strict: false, parameters: { type: 'object', properties: {} } }
+const additional = (...tools: object[]) => ({ type: 'additional_tools', role: 'developer', tools })
+const TOOLS = additional({ type: 'namespace', name: 'functions', description: 'Local', tools: [exec, wait] })
+const user = (content: string) => ({ type: 'message', role: 'user', content: [{ type: 'input_text', text: content }] })
+
+test('200: tools that come as an item are given to the model, and keep their namespaces and kinds', async () => {
+  answerWith({ name: 'functions__exec', arguments: '{"input":"ls"}' })
+  const developer = { type: 'message', role: 'developer', content: [{ type: 'input_text', text: 'You are Codex.' }] }
+  const { status, body, headers } = await respond({ input: [TOOLS, developer, user('run ls')], store: false })
+  assert.deepEqual([status, headers.get('x-dropped-items')], [200, null], JSON.stringify(body))
+  assert.deepEqual(namesAsked(), ['functions__exec', 'functions__wait'])
+  const { id: _, ...call } = body.output[0]
+  const called = { call_id: 'c', name: 'exec', namespace: 'functions', input: 'ls' }
+  assert.deepEqual(call, { type: 'custom_tool_call', status: 'completed', ...called })
+})
+
+test('200: such a tool can be chosen, replaces an earlier one of its name, and is named when it is not forwarded', async () => {
+  const look = { type: 'function', name: 'look', description: 'Old' }
+  const newer = additional({ ...look, description: 'New' }, { type: 'web_search' })
+  const input = [TOOLS, additional(look), user('run ls'), newer]
+  const tool_choice = { type: 'custom', name: 'exec', namespace: 'functions' }
+  const { status, body, headers } = await respond({ input, tools: [wait], tool_choice })
+  assert.deepEqual([status, headers.get('x-dropped-tools')], [200, 'web_search'], JSON.stringify(body))
+  assert.deepEqual(namesAsked(), ['wait', 'functions__exec', 'functions__wait', 'look'])
+  assert.equal(service.asked().tools[3].function.description, 'New')
+  assert.deepEqual(service.asked().tool_choice, { type: 'function', function: { name: 'functions__exec' } })
+  assert.equal((await respond({ input: [TOOLS, user('Hi')], tool_choice: 'required' })).status, 200)
+})
+
+test('200: a continuation has the tools of the items before it', async () => {
+  service.upstream.reply({ kind: 'json', body: completion({ content: 'Hello.' }) })
+  const first = await respond({ input: [TOOLS, user('Hi')] })
+  const { status, body } = await respond({
+    input: [user('run ls')],
+    previous_response_id: first.body.id,
+    tool_choice: 'required',
+  })
+  assert.deepEqual([status, namesAsked()], [200, ['functions__exec', 'functions__wait']], JSON.stringify(body))
+  const listed = await send(service.app, 'GET', `/v1/responses/${first.body.id}/input_items`, {
+    key: service.person.key,
+  })
+  const { id, ...item } = listed.body.data[1]
+  assert.match(id, /^at_/)
+  assert.deepEqual(item, TOOLS)
+})
+
+test('400 for an item of tools that are wrong, with their path', async () => {
+  const cases = [
+    [additional({ type: 'function' }), 'missing_required_parameter', 'input[0].tools[0].name'],
+    [additional(wait, wait), 'invalid_value', 'input[0].tools[1].name'],
+    [{ type: 'additional_tools' }, 'missing_required_parameter', 'input[0].tools'],
+  ] as const
+  for (const [item, code, param] of cases) {
+    const { status, body } = await respond({ input: [item, user('Hi')] })
+    assert.deepEqual([status, body.error?.code, body.error?.param], [400, code, param])
+  }
+})
+
+function answerWith(called: { name: string; arguments: string }): void {
+  const tool_calls = [{ id: 'c', type: 'function', function: called }]
+  const body = completion({ content: null, tool_calls }, { finish_reason: 'tool_calls' })
+  service.upstream.reply({ kind: 'json', body })
+}
+
+function namesAsked(): string[] {
+  return service.asked().tools?.map((tool: { function: { name: string } }) => tool.function.name)
+}
+
+function respond(body: object): Promise<HttpResponse> {
+  return send(service.app, 'POST', '/v1/responses', { key: service.person.key }, { model: 'm', ...body })
+}
