@@ -5,7 +5,7 @@ import { isDatabaseDown } from '../platform/db/db.ts'
 import { ApiError } from '../platform/errors.ts'
 import { apiErrorOf } from '../platform/http/server.ts'
 import type { ResponseCall, ResponseDeps } from './call.ts'
-import { seal } from './context/seal.ts'
+import { type SealBinding, seal } from './context/seal.ts'
 import type { ResponseEvent } from './events/event.ts'
 import { type ResponseWriter, responseWriter } from './events/writer.ts'
 import { newResponse, type PreparedCall, prepareCall } from './request/prepare.ts'
@@ -213,13 +213,15 @@ function openWriter(
 ): ResponseWriter {
   const { org_id } = call.principal
   const encrypted = call.body.include?.includes('reasoning.encrypted_content')
+  const sealed = (text: string, purpose: SealBinding['purpose']) => seal(ctx.secret, { org_id, purpose }, text)
   return responseWriter(response, {
     tools: prepared?.tools.names ?? new Map(),
     reasoning_view: {
       summary: call.body.reasoning?.summary !== undefined,
       raw: prepared?.model.expose_raw_reasoning ?? false,
-      seal: encrypted ? (text, purpose) => seal(ctx.secret, { org_id, purpose }, text) : null,
+      seal: encrypted ? sealed : null,
     },
+    seal_summary: prepared?.compacts ? (text) => sealed(text, 'compaction') : undefined,
     clock: ctx.clock,
     sequence_number,
   })

@@ -1,19 +1,20 @@
 import { entitledChatModel } from '../../catalog/entitlements.ts'
 import { startTurn, type Turn } from '../../chat/turn.ts'
+import type { ChatModelConfig } from '../../config/config.ts'
 import type { Context } from '../../context.ts'
 import type { ChatEvent, TokenUsage } from '../../engines/chat/contract.ts'
 import { unixSeconds } from '../../platform/clock.ts'
-import { ApiError } from '../../platform/errors.ts'
 import { isRecord } from '../../platform/json/record.ts'
 import type { ResponseCall, ResponseDeps } from '../call.ts'
 import { usageView } from '../events/event.ts'
+import { noSummary } from '../events/output-items.ts'
 import { newItemId, newResponseId } from '../ids.ts'
 import { checkBody } from '../request/check/body.ts'
 import { engineSettings } from '../request/engine-request.ts'
-import type { ContextItem, Item, MessageItem } from '../schema/items.ts'
+import type { ContextItem } from '../schema/items.ts'
 import type { CompactedResponse, CreateResponse } from '../schema/response.ts'
-import { assembleRequest } from './assemble.ts'
-import { loadContext } from './load.ts'
+import { type AnswerRequest, assembleRequest } from './assemble.ts'
+import { isUserMessage, loadContext } from './load.ts'
 import { seal } from './seal.ts'
 
 /** Checks everything that does not depend on the model; members that a compaction does not use are ignored. Throws ApiError 400. */
@@ -44,10 +45,7 @@ export async function compact(
   // Before files are fetched and rendered for the caller.
   const admitted = meter.admit(org_id)
   if (admitted) await admitted
-  const conversation = [...context, SUMMARY_REQUEST]
-  const summary = summaryBody(body)
-  const settings = engineSettings(summary, model)
-  const asked = { org_id, model, served, lease, body: summary, context: conversation, skipped, settings, lengths }
+  const asked = { org_id, model, served, lease, skipped, lengths, ...summaryRequest(body, context, model) }
   const { turn: asking, dropped_items } = await assembleRequest(ctx, asked, left)
   const wanted = { principal, request_id, model, engine: served.engine, ...asking }
   const turn = await startTurn(ctx, meter, wanted, left)
@@ -64,6 +62,16 @@ export async function compact(
     usage: usageView(usage),
   }
   return { compacted, dropped_items }
+}
+
+/** The request for the summary that replaces this context. */
+export function summaryRequest(
+  body: CreateResponse,
+  context: readonly ContextItem[],
+  model: ChatModelConfig,
+): Pick<AnswerRequest, 'body' | 'context' | 'settings'> {
+  const summary = summaryBody(body)
+  return { body: summary, context: [...context, SUMMARY_REQUEST], settings: engineSettings(summary, model) }
 }
 
 /** Truncates what is too long to summarize: a context is compacted when it is nearly full. */
@@ -111,9 +119,5 @@ async function readSummary(turn: Turn): Promise<{ text: string; usage: TokenUsag
     await turn.stop()
   }
   if (text.trim() !== '' && usage) return { text, usage }
-  throw new ApiError('upstream_error', 'The model wrote no summary. Try again, or with another model.')
-}
-
-function isUserMessage(item: Item): item is MessageItem {
-  return item.type === 'message' && item.role === 'user'
+  throw noSummary()
 }

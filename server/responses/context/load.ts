@@ -5,7 +5,7 @@ import type { Lease } from '../../platform/http/body/byte-budget.ts'
 import { jsonBytes } from '../../platform/json/write.ts'
 import type { ResponseCall } from '../call.ts'
 import { normalizeInput, skippedCalls, skippedTypes } from '../request/normalize-input.ts'
-import type { ContextItem, InputEntry, Item } from '../schema/items.ts'
+import type { ContextItem, InputEntry, Item, MessageItem } from '../schema/items.ts'
 import type { CreateResponse } from '../schema/response.ts'
 import { type ChainLink, findItems, readChain } from '../stored/store/items.ts'
 import { outputsOf } from './pairing.ts'
@@ -102,7 +102,27 @@ export async function loadHistory(
     chain = await readChain(ctx.db, principal, { ...wanted, read_max: limits.bytes_max })
     requireComplete(chain, previous_response_id, limits)
   }
-  return chain.reverse().flatMap(itemsOf)
+  let items: Item[] = []
+  for (const link of chain.reverse()) {
+    const output = outputOf(link)
+    for (const item of link.input) items.push(item)
+    items = keptBeside(output, items)
+    for (const item of output) items.push(item)
+  }
+  return items
+}
+
+/**
+ * What the next response continues from beside this output: beside a compaction the messages of the user and the tools, since all else is in
+ * its summary.
+ */
+export function keptBeside(output: readonly Item[], before: Item[]): Item[] {
+  if (!output.some(({ type }) => type === 'compaction')) return before
+  return before.filter((item) => isUserMessage(item) || item.type === 'additional_tools')
+}
+
+export function isUserMessage(item: Item): item is MessageItem {
+  return item.type === 'message' && item.role === 'user'
 }
 
 /** Items of more bytes are read only once there is room for them in memory. */
@@ -138,9 +158,9 @@ function requireComplete(chain: readonly ChainLink[], id: string, { links_max, b
   }
 }
 
-function itemsOf({ status, input, output }: ChainLink): Item[] {
+function outputOf({ status, output }: ChainLink): Item[] {
   const endedEarly = status === 'failed' || status === 'cancelled'
-  return [...input, ...(endedEarly ? output.filter(isComplete) : output)]
+  return endedEarly ? output.filter(isComplete) : output
 }
 
 /** Items without a status are stored only when they are complete. */

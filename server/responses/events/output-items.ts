@@ -1,4 +1,5 @@
 import type { ChatEvent } from '../../engines/chat/contract.ts'
+import { ApiError } from '../../platform/errors.ts'
 import { callId, itemId, type OutputKind } from '../ids.ts'
 import type { ToolOrigin } from '../request/tools.ts'
 import type { ResponseObject } from '../schema/response.ts'
@@ -108,6 +109,33 @@ export function outputItems(
       close('incomplete')
     },
   }
+}
+
+/** The one item of a compaction: the text of the model is its summary. `finish` throws ApiError when there is none. */
+export function compactionItem(
+  response: Pick<ResponseObject, 'id' | 'output'>,
+  emit: Emit,
+  seal: (text: string) => string,
+): OutputItems {
+  let summary = ''
+  return {
+    append(delta) {
+      if (delta.type === 'text-delta') summary += delta.text
+    },
+    finish() {
+      if (summary.trim() === '') throw noSummary()
+      const item = { id: itemId(response.id, 'cmp', 0), type: 'compaction' as const, encrypted_content: seal(summary) }
+      response.output.push(item)
+      for (const event of ['added', 'done']) {
+        emit(`response.output_item.${event}`, `"output_index":0,"item":${JSON.stringify(item)}`)
+      }
+    },
+    abandon() {},
+  }
+}
+
+export function noSummary(): ApiError {
+  return new ApiError('upstream_error', 'The model wrote no summary. Try again, or with another model.')
 }
 
 function isEmpty(delta: Delta): boolean {

@@ -5,12 +5,14 @@ import type { ToolOrigin } from '../request/tools.ts'
 import type { ResponseObject } from '../schema/response.ts'
 import { failResponse, type ResponseEvent, usageView } from './event.ts'
 import type { Emit, ReasoningView } from './open-items.ts'
-import { outputItems } from './output-items.ts'
+import { compactionItem, outputItems } from './output-items.ts'
 
 export type WriterOptions = {
   /** The client's tools by the names the model knows. A call of any other name is a function call of that name. */
   tools: ReadonlyMap<string, ToolOrigin>
   reasoning_view: ReasoningView
+  /** For a compaction: encrypts the summary, which is then its only item. */
+  seal_summary?: ((text: string) => string) | undefined
   clock: Clock
   /** Number of the first event. Default 0. */
   sequence_number?: number
@@ -38,7 +40,9 @@ export type ResponseWriter = {
 
 export function responseWriter(response: ResponseObject, options: WriterOptions): ResponseWriter {
   const events = eventBuffer(options.sequence_number ?? 0)
-  const items = outputItems(response, events.emit, options)
+  const items = options.seal_summary
+    ? compactionItem(response, events.emit, options.seal_summary)
+    : outputItems(response, events.emit, options)
   let reason: FinishReason | null = null
   const snapshot = (type: string): ResponseEvent[] => {
     events.emit(type, `"response":${JSON.stringify(response)}`)

@@ -30,9 +30,15 @@ export function normalizeInput(input: SentInput | undefined): InputEntry[] {
   const entries: InputEntry[] = []
   for (const [i, item] of input.entries()) {
     const path = `input[${i}]`
-    if (!isSkipped(item)) entries.push({ item: normalItem(item, path), path })
+    if (isSkipped(item) || item.type === 'compaction_trigger') continue
+    entries.push({ item: normalItem(item, path), path })
   }
   return entries
+}
+
+/** Whether a compaction of the context is wanted instead of an answer. Source: contract 11.4. */
+export function asksForCompaction(input: SentInput | undefined): boolean {
+  return Array.isArray(input) && input.some(({ type }) => type === 'compaction_trigger')
 }
 
 /** The types of the items that are not sent to the model. */
@@ -56,7 +62,7 @@ function isSkipped(item: InputItem | SkippedItem): item is SkippedItem {
   return item.type === 'skipped'
 }
 
-function normalItem(item: InputItem, path: string): Item | ItemReference {
+function normalItem(item: Exclude<InputItem, { type: 'compaction_trigger' }>, path: string): Item | ItemReference {
   if (item.type === 'additional_tools') {
     return { id: item.id || newItemId('at'), type: item.type, role: 'developer', tools: item.tools }
   }

@@ -5,6 +5,7 @@ import type { ChatEngine } from '../../engines/chat/contract.ts'
 import { unixSeconds } from '../../platform/clock.ts'
 import type { ResponseCall, ResponseDeps } from '../call.ts'
 import { type AssembledRequest, assembleRequest } from '../context/assemble.ts'
+import { summaryRequest } from '../context/compact.ts'
 import { loadContext } from '../context/load.ts'
 import { newResponseId } from '../ids.ts'
 import type { Item } from '../schema/items.ts'
@@ -12,6 +13,7 @@ import type { CreateResponse, ResponseObject, TextFormat } from '../schema/respo
 import { requireRoom } from '../stored/save.ts'
 import { checkForModel } from './check/body.ts'
 import { effortOf } from './engine-request.ts'
+import { asksForCompaction } from './normalize-input.ts'
 import type { ForwardedTools } from './tools.ts'
 
 /** A call that has passed every check: only the model itself can still reject it. */
@@ -21,6 +23,8 @@ export type PreparedCall = {
   /** What the engine is asked; null for a call that asks for no answer. */
   turn: AssembledRequest['turn'] | null
   tools: ForwardedTools
+  /** The answer is a summary, for a compaction of the context. */
+  compacts: boolean
   /** Types of items that the model is not sent. */
   dropped_items: readonly string[]
   history: readonly Item[]
@@ -44,16 +48,19 @@ export async function prepareCall(
   const model = entitledChatModel(ctx.config, principal.plan, body.model)
   const served = ctx.engines.chat.get(model.id)!
   const { history, input, context, skipped } = await loadContext(ctx, call, left)
-  const settings = checkForModel(body, context, model)
+  const compacts = asksForCompaction(body.input)
+  const asking = compacts
+    ? summaryRequest(body, context, model)
+    : { body, context, settings: checkForModel(body, context, model) }
   // Before files are fetched and rendered for the caller.
   const admitted = meter.admit(org_id)
   if (admitted) await admitted
   const room = body.store === false || call.queued ? undefined : storage.requireRoom(ctx.config, principal)
   if (room) await room
   if (body.background && !call.queued) await requireRoom(ctx, principal, { added: 1 })
-  const prepared = { model, engine: served.engine, tools: settings.tools, history, input }
+  const prepared = { model, engine: served.engine, tools: asking.settings.tools, compacts, history, input }
   if (call.generate === false) return { ...prepared, turn: null, dropped_items: skipped }
-  const asked = { org_id, model, served, lease, body, context, skipped, settings, lengths }
+  const asked = { org_id, model, served, lease, skipped, lengths, ...asking }
   const { turn, dropped_items } = await assembleRequest(ctx, asked, left)
   turn.request.stream = !call.plain
   return { ...prepared, turn, dropped_items }

@@ -86,6 +86,7 @@ export const SENT_ITEMS = {
     id: Type.Optional(SentId),
     tools: Type.Array(SentTool, { maxItems: 128 }),
   }),
+  compaction_trigger: Type.Object({ type: Type.Literal('compaction_trigger') }),
   item_reference: Type.Object({ type: Type.Optional(Type.Literal('item_reference')), id: Id }),
 }
 

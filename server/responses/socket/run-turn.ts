@@ -7,6 +7,7 @@ import { apiErrorOf } from '../../platform/http/server.ts'
 import type { Connection } from '../../platform/http/websocket.ts'
 import { jsonBytes } from '../../platform/json/write.ts'
 import type { ResponseDeps } from '../call.ts'
+import { keptBeside } from '../context/load.ts'
 import type { ResponseEvent } from '../events/event.ts'
 import { checkBody } from '../request/check/body.ts'
 import { type ResponseRun, startRun } from '../run.ts'
@@ -132,10 +133,11 @@ async function cacheContext(
   { history, input, response }: ResponseRun,
 ): Promise<void> {
   const { id: response_id, output, previous_response_id } = response
-  const known = previous_response_id === null ? 0 : cache.bytesOf(previous_response_id)
-  const before = known > 0 ? known : await jsonBytes(history)
-  const bytes = before + (await jsonBytes(input)) + (await jsonBytes(output))
-  cache.set(stream_id, { response_id, owner, context: [...history, ...input, ...output], bytes })
+  const context = [...keptBeside(output, [...history, ...input]), ...output]
+  const isWhole = context.length === history.length + input.length + output.length
+  const known = previous_response_id === null || !isWhole ? 0 : cache.bytesOf(previous_response_id)
+  const bytes = known > 0 ? known + (await jsonBytes(input)) + (await jsonBytes(output)) : await jsonBytes(context)
+  cache.set(stream_id, { response_id, owner, context, bytes })
 }
 
 function toApiError(ctx: Context, request_id: string, error: unknown): ApiError {

@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, test } from 'node:test'
+import type { Wire } from '../../support/data/response-grammar.ts'
 import { type ChatApp, startChatApp } from '../../support/http/chat-app.ts'
+import { readEvents } from '../../support/http/response-requests.ts'
 import { type HttpResponse, send } from '../../support/http/send.ts'
-import { completion } from '../../support/upstream/chat-upstream.ts'
+import { completion, textFrames } from '../../support/upstream/chat-upstream.ts'
 
 let service: ChatApp
 before(async () => {
@@ -68,6 +70,69 @@ test('400 for an item of tools that are wrong, with their path', async () => {
     const { status, body } = await respond({ input: [item, user('Hi')] })
     assert.deepEqual([status, body.error?.code, body.error?.param], [400, code, param])
   }
+})
+
+const TRIGGER = { type: 'compaction_trigger' }
+const WORK = [user('Build it.'), { role: 'assistant', content: 'Built.' }]
+
+test('200: a compaction trigger gives one compaction and nothing else, which continues like any', async () => {
+  service.upstream.reply({ kind: 'json', body: completion({ content: 'It is built.' }) })
+  const body = { input: [TOOLS, ...WORK, TRIGGER], reasoning: { effort: 'low' }, tool_choice: 'auto', store: false }
+  const { status, body: made, headers } = await respond(body)
+  assert.deepEqual([status, made.status, headers.get('x-dropped-items')], [200, 'completed', null])
+  assert.deepEqual([service.asked().tools, service.asked().messages.length], [undefined, 3])
+  const [{ id, encrypted_content, ...compaction }, ...others] = made.output
+  assert.match(id, /^cmp_/)
+  assert.deepEqual([compaction, others], [{ type: 'compaction' }, []])
+  service.upstream.reply({ kind: 'json', body: completion({ content: 'Going on.' }) })
+  await respond({ input: [user('Build it.'), ...made.output, user('Go on.')] })
+  assert.match(service.asked().messages[0].content, /It is built\.$/)
+})
+
+test('200: it is streamed as one item, and a response that continues from it has only messages of the user beside it', async () => {
+  service.upstream.reply({ kind: 'stream', frames: textFrames(['It is ', 'built.']) })
+  const { text } = await respond({ input: [TOOLS, ...WORK, TRIGGER], stream: true })
+  const events: Wire[] = readEvents(text)
+  assert.deepEqual(
+    events.map(({ type }) => type.replace('response.', '')),
+    ['created', 'in_progress', 'output_item.added', 'output_item.done', 'completed'],
+  )
+  assert.equal(events[3]!.item.type, 'compaction')
+  const { response } = events[4]!
+  assert.equal(response.usage.output_tokens, 2)
+  service.upstream.reply({ kind: 'json', body: completion({ content: 'Going on.' }) })
+  const next = await respond({ previous_response_id: response.id, input: [user('Go on.')] })
+  assert.equal(next.status, 200, JSON.stringify(next.body))
+  const contents = service.asked().messages.map(({ content }: { content: string }) => content.split('\n').at(-1))
+  assert.deepEqual(contents, ['It is built.', 'Build it.', 'Go on.'])
+  assert.deepEqual(namesAsked(), ['functions__exec', 'functions__wait'])
+})
+
+test('502 for a model that writes no summary, 400 for a compaction in the background', async () => {
+  service.upstream.reply({ kind: 'json', body: completion({ content: ' ' }) })
+  const none = await respond({ input: [...WORK, TRIGGER] })
+  assert.deepEqual([none.status, none.body.error.code], [502, 'upstream_error'])
+  const background = await respond({ input: [...WORK, TRIGGER], background: true })
+  assert.deepEqual([background.status, background.body.error.param], [400, 'background'])
+})
+
+test('200: messages between agents are messages of the user, without what only another service can read', async () => {
+  const envelope = { type: 'input_text', text: 'Message Type: NEW_TASK\nSender: /lead\nPayload:\n' }
+  const payload = (encrypted_content: string) => ({ type: 'encrypted_content', encrypted_content })
+  const message = (...content: object[]) => ({ type: 'agent_message', author: '/lead', recipient: '/lead/a', content })
+  const sealed = payload(`gAAAAAB${'q-_8'.repeat(40)}==`)
+  const input = [
+    user('You help.'),
+    message(envelope, payload('List files.')),
+    message(envelope, sealed),
+    message(sealed),
+  ]
+  const { status, headers } = await respond({ input, store: false })
+  assert.deepEqual([status, headers.get('x-dropped-items')], [200, 'agent_message'])
+  const sent = JSON.stringify(service.asked().messages)
+  assert.match(sent, /From \/lead to \/lead\/a:\\nMessage Type: NEW_TASK\\nSender: \/lead\\nPayload:\\nList files\./)
+  assert.equal(sent.split('NEW_TASK').length, 3)
+  assert.doesNotMatch(sent, /gAAAA/)
 })
 
 function answerWith(called: { name: string; arguments: string }): void {

@@ -58,6 +58,34 @@ test('a chain that is not stored continues only on its connection and only from 
   await own.close()
 })
 
+test('after a compaction a chain that is not stored has the messages of the user, the tools, and the summary', async () => {
+  const tools = [{ type: 'function', name: 'look' }]
+  replyText('One')
+  const one = await socket.turn({
+    store: false,
+    input: [
+      { type: 'additional_tools', tools },
+      { role: 'user', content: 'First' },
+    ],
+  })
+  replyText('It is one.')
+  const input = [{ type: 'compaction_trigger' }]
+  const two = await socket.turn({ store: false, input, previous_response_id: one.response.id })
+  assert.deepEqual(
+    two.response.output.map(({ type }: { type: string }) => type),
+    ['compaction'],
+  )
+  replyText('Three')
+  await socket.turn({ store: false, input: 'Third', previous_response_id: two.response.id })
+  const [[role, summary], ...others] = asked() as [[string, string], ...unknown[]]
+  assert.deepEqual([role, summary.split('\n').at(-1)], ['system', 'It is one.'])
+  assert.deepEqual(others, [
+    ['user', 'First'],
+    ['user', 'Third'],
+  ])
+  assert.match(JSON.stringify(service.upstream.requests.at(-1)!.json!.tools), /"name":"look"/)
+})
+
 test('chains of two streams continue independently on one connection', async () => {
   const ids: Record<string, string | undefined> = {}
   for (const round of [1, 2, 3]) {

@@ -14,6 +14,7 @@ import { shape } from '../../../platform/schema/validate.ts'
 import type { ContextItem } from '../../schema/items.ts'
 import { CreateResponse } from '../../schema/response.ts'
 import { type EngineSettings, engineSettings, RESPONSE_NAMES } from '../engine-request.ts'
+import { asksForCompaction } from '../normalize-input.ts'
 import { withAdditionalTools } from '../tools.ts'
 import { checkItems } from './input.ts'
 import { checkToolChoice, checkTools } from './tools.ts'
@@ -50,6 +51,9 @@ export function checkBody(unchecked: unknown, { may_be_empty = false } = {}): Cr
   })
   if (body.background && body.store === false) {
     refuse('background', "'background' needs the response to be stored: leave out 'store' or set it to true.")
+  }
+  if (body.background && asksForCompaction(body.input)) {
+    refuse('background', "A compaction is not made in the background: leave out 'background' or set it to false.")
   }
   checkMetadata(body.metadata)
   const format = body.text?.format

@@ -1,5 +1,6 @@
 import Type from 'typebox'
 import { ApiError } from '../../../platform/errors.ts'
+import { isRecord } from '../../../platform/json/record.ts'
 import { supportedValues } from '../../../platform/schema/explain.ts'
 import { type Shape, shape } from '../../../platform/schema/validate.ts'
 import {
@@ -63,6 +64,7 @@ function checkItem(unchecked: unknown, path: string): CheckedItem {
       ? { ...checked, tools: checkTools(checked.tools, `${path}.tools`) }
       : checked
   }
+  if (type === 'agent_message') return agentMessage(item, path)
   if (typeof type === 'string') {
     const call = item.call_id ?? item.id
     return { type: 'skipped', of: type, ...(typeof call === 'string' && { call }) }
@@ -101,6 +103,25 @@ function checkSealed(item: Record<string, unknown>, type: Sealed, path: string):
     throw error
   }
 }
+
+/**
+ * A message from one agent of the client to another, as one of the user. Codex writes its text into `encrypted_content`, too; what another
+ * service has encrypted is left out, as is a message of nothing else. Source: https://github.com/ollama/ollama/pull/18329
+ */
+function agentMessage({ id, author, recipient, content }: Record<string, unknown>, path: string): CheckedItem {
+  const parts: unknown[] = Array.isArray(content) ? content : []
+  const texts = parts.flatMap((part) => {
+    const { type, text = '', encrypted_content = '' } = isRecord(part) ? part : {}
+    const written = type === 'encrypted_content' ? encrypted_content : text
+    return typeof written === 'string' && written !== '' && !ENCRYPTED.test(written) ? [written] : []
+  })
+  if (texts.length === 0) return { type: 'skipped', of: 'agent_message' }
+  const text = `From ${String(author)} to ${String(recipient)}:\n${texts.join('')}`
+  return checkMessage.user({ type: 'message', id, role: 'user', content: text }, path)
+}
+
+/** One long word of base64. */
+const ENCRYPTED = /^[\w+/=-]{64,}$/
 
 /** The type of an item that has none, as far as its members determine it. */
 function implied(item: Record<string, unknown>): 'message' | 'item_reference' | undefined {
