@@ -53,6 +53,7 @@ const FORM: RequestForm = {
   max_tokens_field: 'max_tokens',
   system_messages: 'separate',
   accepts: undefined,
+  parallel_tool_calls: true,
   developer_role: true,
   reasoning_content_input: true,
 }

@@ -84,6 +84,13 @@ test('a choice among allowed tools becomes those tools alone; no tools, no tool 
     assert.ok(!Object.hasOwn(second.json!, 'tool_choice') && !Object.hasOwn(second.json!, 'parallel_tool_calls'))
   }))
 
+test('parallel_tool_calls is not sent to a server that rejects it', () =>
+  withUpstream({ parallel_tool_calls: false }, async ({ ask, upstream }) => {
+    await ask(textRequest('m', { tools, parallel_tool_calls: false }))
+    const { json } = await upstream.received()
+    assert.deepEqual([json?.tools, json?.parallel_tool_calls], [tools, undefined])
+  }))
+
 test('nothing of the upstream shows in the events: no model, no id, no fingerprint', () =>
   withUpstream({}, async ({ ask }) => {
     for (const stream of [false, true]) {

@@ -12,7 +12,7 @@ export function encodeRequest(
   options: { package: string; provider_options?: ProviderOptions; system_messages?: 'merged' | 'separate' },
 ): CallOptions {
   const oneCall = request.parallel_tool_calls === false ? ONE_CALL.get(options.package) : undefined
-  refuseForeign(request, oneCall !== undefined)
+  refuseForeign(request)
   const { reasoning_effort } = request
   if (reasoning_effort !== undefined && !EFFORTS.has(reasoning_effort))
     throw refused('reasoning_effort', `must be one of ${[...EFFORTS].join(', ')}.`)
@@ -37,7 +37,7 @@ export function encodeRequest(
   }) as CallOptions
 }
 
-/** The options of providers by which a model makes one tool call at a time. */
+/** The options of providers by which a model makes one tool call at a time. With others a model may make several. */
 const ONE_CALL: ReadonlyMap<string, ProviderOptions> = new Map([
   ['@ai-sdk/anthropic', { anthropic: { disableParallelToolUse: true } }],
 ])
@@ -50,14 +50,16 @@ function withOptions(own: ProviderOptions = {}, more: ProviderOptions): Provider
 
 const EFFORTS = new Set(['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'])
 
-/** `min_p` and `repetition_penalty`, which the AI SDK does not have, are ignored. Source: contract 9.1. */
-function refuseForeign(request: ChatRequest, makes_one_call: boolean): void {
-  const { logprobs, top_logprobs, logit_bias, parallel_tool_calls, extra } = request
+/**
+ * `min_p` and `repetition_penalty`, which the AI SDK does not have, are ignored. So is `parallel_tool_calls`: Codex sends `false` to every
+ * model that it does not know. Source: contract 9.1.
+ */
+function refuseForeign(request: ChatRequest): void {
+  const { logprobs, top_logprobs, logit_bias, extra } = request
   const fields = {
     logprobs: logprobs === true,
     top_logprobs: top_logprobs !== undefined,
     logit_bias: logit_bias !== undefined && Object.keys(logit_bias).length > 0,
-    parallel_tool_calls: parallel_tool_calls === false && !makes_one_call,
     ...Object.fromEntries(Object.keys(extra ?? {}).map((name) => [name, true])),
   }
   const foreign = Object.entries(fields).find(([, used]) => used)?.[0]

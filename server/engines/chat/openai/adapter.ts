@@ -27,7 +27,7 @@ const Secret = Type.String({
  * One server, or several that serve the same model. `/v1` is added to a base URL that names no version. An endpoint's own `api_key` and
  * `model` win over the common ones. `max_tokens_field`: `max_tokens` for servers that do not know the newer name (Ollama).
  * `stream_plain`: stream upstream also when the client does not. `connections`: at once, to each server. `accepts`: sampling parameters that
- * the servers have; of the others, those that the contract lets us ignore are not sent.
+ * the servers have; of the others, those that the contract lets us ignore are not sent. `parallel_tool_calls`: false for servers that reject it.
  */
 export const OpenaiChatOptions = Type.Object(
   {
@@ -54,6 +54,7 @@ export const OpenaiChatOptions = Type.Object(
     system_messages: SystemMessages,
     accepts: Type.Optional(Type.Array(Type.Enum([...SAMPLING]))),
     max_tokens_field: Type.Optional(Type.Enum(['max_completion_tokens', 'max_tokens'])),
+    parallel_tool_calls: Type.Optional(Type.Boolean()),
     reasoning_content_input: Type.Optional(Type.Boolean()),
     fetches_urls: Type.Optional(Type.Boolean()),
     inputs: Type.Optional(Type.Enum(['url', 'data'])),
@@ -186,6 +187,7 @@ function formOf(options: OpenaiChatOptions): RequestForm {
     max_tokens_field: options.max_tokens_field ?? 'max_completion_tokens',
     system_messages: options.system_messages ?? 'merged',
     accepts: options.accepts,
+    parallel_tool_calls: options.parallel_tool_calls ?? true,
   }
 }
 

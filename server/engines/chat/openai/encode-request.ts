@@ -7,11 +7,13 @@ import { encodeMessage, type MessageForm } from './encode-messages.ts'
 
 /**
  * What differs between servers in how a request is written. `accepts`: sampling parameters that the server has, as far as the operator says.
+ * `parallel_tool_calls`: it has the parameter.
  */
 export type RequestForm = MessageForm & {
   max_tokens_field: 'max_completion_tokens' | 'max_tokens'
   system_messages: 'merged' | 'separate'
   accepts: readonly string[] | undefined
+  parallel_tool_calls: boolean
 }
 
 /**
@@ -49,7 +51,11 @@ export function encodeRequest(
     tool_choice: undefined,
     parallel_tool_calls: undefined,
   }
-  if (request.tools !== undefined && request.tools.length > 0) Object.assign(body, encodeTools(request.tools, request))
+  if (request.tools !== undefined && request.tools.length > 0) {
+    const { tool_choice, parallel_tool_calls } = request
+    const choice = { tool_choice, ...(form.parallel_tool_calls && { parallel_tool_calls }) }
+    Object.assign(body, encodeTools(request.tools, choice))
+  }
   for (const [name, value] of Object.entries(request.extra ?? {})) {
     if (!Object.hasOwn(body, name) && name !== '__proto__') body[name] = value
   }
@@ -68,7 +74,7 @@ function encodeFormat(format: NonNullable<ChatRequest['response_format']>): obje
  */
 function encodeTools(
   tools: ChatTool[],
-  { tool_choice, parallel_tool_calls }: { tool_choice?: ChatToolChoice; parallel_tool_calls?: boolean },
+  { tool_choice, parallel_tool_calls }: Partial<Pick<ChatRequest, 'tool_choice' | 'parallel_tool_calls'>>,
 ): object {
   if (typeof tool_choice !== 'object' || tool_choice.type !== 'allowed_tools') {
     return { tools: tools.map(encodeTool), tool_choice: encodeChoice(tool_choice), parallel_tool_calls }
