@@ -15,7 +15,7 @@ import { type DraftWork, draftItems, draftWithoutFiles, mediaOf } from './drafts
 import { type Fitting, fitContext } from './fit.ts'
 import type { ContextLengths } from './lengths.ts'
 import { joinDrafts } from './messages.ts'
-import { matchOutputs, requirePairs } from './pairing.ts'
+import { matchOutputs, requirePairs, withoutCutCalls } from './pairing.ts'
 
 /** A checked request for a response, with its effective context: the history and the new input, oldest first. */
 export type AnswerRequest = {
@@ -43,11 +43,12 @@ export async function assembleRequest(
 ): Promise<AssembledRequest> {
   const { org_id, served, lease, body, settings } = asked
   const model = { ...asked.model, context_length: asked.model.context_length ?? statedLength(asked) }
-  requirePairs(asked.context)
-  await giveWay(asked.context.length, left)
+  const paired = withoutCutCalls(asked.context)
+  requirePairs(paired)
+  await giveWay(paired.length, left)
   const work = { org_id, model, engine: served.engine, lease, nameOf: settings.tools.nameOf }
   const fitting = { model, engine: served.engine, body, build: requestBuilder(ctx, asked) }
-  const context = await dropUnneededMedia(ctx, fitting, { work, context: asked.context, left })
+  const context = await dropUnneededMedia(ctx, fitting, { work, context: paired, left })
   const drafts = await draftItems(ctx, work, context, left)
   await giveWay(context.length, left)
   const { request, size } = await fitContext(fitting, { context, drafts }, left)

@@ -26,6 +26,20 @@ export function requirePairs(context: readonly ContextItem[]): void {
   }
 }
 
+/** The context without calls that were cut off and have no output: nobody runs these. */
+export function withoutCutCalls(context: readonly ContextItem[]): readonly ContextItem[] {
+  const left = new Set<ContextItem>()
+  const latest = new Map<string, ContextItem>()
+  for (const each of context) {
+    const { item } = each
+    if (isOutput(item)) left.delete(latest.get(item.call_id)!)
+    if (!isCall(item)) continue
+    latest.set(item.call_id, each)
+    if (item.status === 'incomplete') left.add(each)
+  }
+  return left.size === 0 ? context : context.filter((each) => !left.has(each))
+}
+
 /**
  * The call of each output: the first with its call_id that has no output yet, else the last one before it. Clients and models reuse ids in
  * later turns.

@@ -87,6 +87,32 @@ test('a call is answered in the next request, and its output follows it', async 
   assert.deepEqual(roles.slice(-3), ['between', 'assistant', 'tool'], 'a message between them goes before the call')
 })
 
+test('a call that was cut off and not run is left out of what continues, also when a later call has its id', async () => {
+  const tools = [{ type: 'function', name: 'f', parameters: { type: 'object' } }]
+  const call = (text: string) => ({
+    index: 0,
+    id: 'call_1',
+    type: 'function',
+    function: { name: 'f', arguments: text },
+  })
+  const cut = [chunk({ content: 'Let me look.' }), chunk({ tool_calls: [call('{"at":"no')] })]
+  service.upstream.reply({ kind: 'stream', frames: [...cut, chunk({}, { finish_reason: 'length', usage: USAGE })] })
+  const first = await ask({ tools, max_output_tokens: 20 })
+  assert.deepEqual([first.body.status, first.body.output[1].status], ['incomplete', 'incomplete'])
+  const again = [chunk({ tool_calls: [call('{}')] }), chunk({}, { finish_reason: 'tool_calls', usage: USAGE })]
+  service.upstream.reply({ kind: 'stream', frames: again })
+  const next = await ask({ tools, previous_response_id: first.body.id, input: 'Continue.' })
+  assert.equal(next.status, 200, JSON.stringify(next.body))
+  assert.deepEqual(asked(), ['user: Go on', 'assistant: Let me look.', 'user: Continue.'])
+  const output = { type: 'function_call_output', call_id: 'call_1', output: 'x' }
+  const last = await ask({ tools, previous_response_id: next.body.id, input: [output] })
+  assert.equal(last.status, 200, JSON.stringify(last.body))
+  assert.deepEqual(asked().slice(2), ['user: Continue.', 'assistant: null', 'tool: x'])
+  const ran = [userMessage('Look.'), ...first.body.output, output]
+  assert.equal((await ask({ tools, input: ran })).status, 200)
+  assert.deepEqual(asked(), ['user: Look.', 'assistant: Let me look.', 'tool: x'])
+})
+
 test('a chain of 100 responses is one context', async () => {
   const chain = await storeChain(service.app, person, 100)
   const { status } = await ask({ input: 'And now?', previous_response_id: chain[99]!.id })
