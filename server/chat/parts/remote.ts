@@ -4,7 +4,7 @@ import type { Lease } from '../../platform/http/body/byte-budget.ts'
 import { publicFetch } from '../../platform/outbound/client.ts'
 import { OutboundError } from '../../platform/outbound/error.ts'
 import { parsePublicUrl, requirePublicHost } from '../../platform/outbound/guard.ts'
-import { type Budget, BYTES_MAX, type PartSource, refuse, spend } from './source.ts'
+import { type Budget, BYTES_MAX, gone, type PartSource, spend } from './source.ts'
 
 type Remote = PartSource & { from: 'url' | 'file_url' }
 
@@ -105,7 +105,7 @@ function kindsOf(source: Remote): { media: string[]; max_bytes: number; noun: st
 function fetchError(source: Remote, error: unknown): unknown {
   if (!(error instanceof OutboundError)) return error
   const { max_bytes, noun } = kindsOf(source)
-  return refuse(
+  return gone(
     source,
     `the URL cannot be fetched. Give a public http or https URL on port 80 or 443, without credentials and redirects, ` +
       `that answers with ${noun} of at most ${max_bytes} bytes within ${FETCH_MS / 1000} s; or upload the file and refer to it by file_id.`,

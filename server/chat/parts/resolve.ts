@@ -5,7 +5,7 @@ import { ApiError } from '../../platform/errors.ts'
 import { mediaPart, partsOfContent } from './content.ts'
 import { type Inline, isBareBase64, isDataUrl, type Reading, readBase64, readDataUrl } from './inline.ts'
 import { fetchRemote, requirePublicName, requireWebUrl } from './remote.ts'
-import { type Budget, newBudget, type PartSource, type PartWork, requireCapability, spend } from './source.ts'
+import { type Budget, isGone, newBudget, type PartSource, type PartWork, requireCapability, spend } from './source.ts'
 import { findStored, partsOfStored } from './stored.ts'
 
 /**
@@ -31,7 +31,7 @@ export async function resolveParts(
   const deadline = AbortSignal.timeout(RESOLVE_SECONDS * 1000)
   const signal = AbortSignal.any([left, stop.signal, deadline])
   try {
-    return await mapConcurrently(ready, (each) => partsOf(ctx, { ...work, budget, signal }, each, files))
+    return await mapConcurrently(ready, (each) => partsOrNote(ctx, { ...work, budget, signal }, each, files))
   } catch (error) {
     stop.abort()
     if (left.aborted) throw new ApiError('invalid_request_error', 'The request ended before it was complete.')
@@ -81,6 +81,18 @@ function readEither(source: PartSource, text: string, reading: Reading): Promise
   return isDataUrl(text) ? readDataUrl(source, text, reading) : readBase64(source, text, reading)
 }
 
+/** Of an earlier request, what is gone is a text: a conversation does not end with its oldest file. */
+async function partsOrNote(...asked: Parameters<typeof partsOf>): Promise<ChatPart[]> {
+  const [, { signal }, { source }] = asked
+  try {
+    return await partsOf(...asked)
+  } catch (error) {
+    if (!source.of_history || signal.aborted || !isGone(error)) throw error
+    const what = 'detail' in source ? 'An image' : 'A file'
+    return [{ type: 'text', text: `[${what} that was here is no longer available.]` }]
+  }
+}
+
 async function partsOf(
   ctx: Context,
   work: PartWork & { budget: Budget; signal: AbortSignal },
@@ -89,7 +101,7 @@ async function partsOf(
 ): Promise<ChatPart[]> {
   const filename = source.from === 'file_data' || source.from === 'file_url' ? source.filename : undefined
   if (inline) return partsOfContent(source, { ...inline, filename }, work)
-  if (source.from === 'file_id') return partsOfStored(ctx, work, source, files.get(source.file_id)!)
+  if (source.from === 'file_id') return partsOfStored(ctx, work, source, files.get(source.file_id))
   const remote = source as PartSource & { from: 'url' | 'file_url' }
   const { fetches_urls } = work.engine
   if (source.from === 'url' && fetches_urls !== false) {

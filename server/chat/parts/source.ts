@@ -11,9 +11,15 @@ type Detail = 'auto' | 'low' | 'high' | 'original'
 /**
  * The source of one part of a message, in either API. `param` is the path of its member, `blame` the path in the error when the model does not
  * accept such content. `url` is http(s), `data:` or base64; `file_data` and `data` are a data URL or base64. `refuses`: kinds that the API does not
- * accept here, each with the alternative; `purposes`: accepted purposes of a stored file.
+ * accept here, each with the alternative; `purposes`: accepted purposes of a stored file. `of_history`: of an earlier request, so that a text
+ * takes its place when it is gone.
  */
-export type PartSource = { param: string; blame: string; refuses?: Partial<Record<PartKind, string>> } & (
+export type PartSource = {
+  param: string
+  blame: string
+  refuses?: Partial<Record<PartKind, string>>
+  of_history?: boolean
+} & (
   | { from: 'url'; family: MediaFamily; url: string; detail?: Detail }
   | { from: 'sound'; data: string }
   | { from: 'file_id'; file_id: string; detail?: Detail; purposes?: readonly Purpose[] }
@@ -62,6 +68,18 @@ export function spend(budget: Budget, source: PartSource, cost: Partial<Budget>)
 export function refuse(source: PartSource, problem: string): ApiError {
   return new ApiError(codeOf(source), `Invalid '${source.param}': ${problem}`, { param: source.param })
 }
+
+/** The error for a part that was there once, or may have been. */
+export function gone(source: PartSource, problem: string): ApiError {
+  const { code, message, param } = refuse(source, problem)
+  return new ApiError(code, message, { param, cause: GONE })
+}
+
+export function isGone(error: unknown): boolean {
+  return error instanceof ApiError && error.cause === GONE
+}
+
+const GONE = new Error('the part is gone')
 
 /** Throws ApiError when the API does not accept such content here, and `model_capability_mismatch` when the model does not. */
 export function requireCapability(model: ChatModelConfig, source: PartSource, kind: PartKind): void {

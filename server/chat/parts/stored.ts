@@ -12,6 +12,7 @@ import { tooLarge } from './inline.ts'
 import {
   type Budget,
   BYTES_MAX,
+  gone,
   type PartKind,
   type PartSource,
   type PartWork,
@@ -36,6 +37,7 @@ export async function findStored(
   let bytes = 0
   for (const source of sources) {
     const file = files.get(source.file_id)
+    if (!file && source.of_history) continue
     if (!file) throw noSuchFile(source)
     const kind = storedKind(file)
     requireCapability(work.model, source, kind)
@@ -55,8 +57,9 @@ export async function partsOfStored(
   ctx: Context,
   work: PartWork & { budget: Budget; signal: AbortSignal },
   source: Stored,
-  file: FileRow,
+  file: FileRow | undefined,
 ): Promise<ChatPart[]> {
+  if (!file) throw noSuchFile(source)
   const kind = storedKind(file)
   if (isSentAsUrl(work, kind)) {
     if (kind === 'image' && file.probe === null) await requireIntactImage(ctx, source, file, work.org_id)
@@ -113,8 +116,5 @@ async function readBlob(ctx: Context, source: Stored, file: FileRow): Promise<Bu
 }
 
 function noSuchFile(source: Stored) {
-  return refuse(
-    source,
-    `no such file '${source.file_id.slice(0, 64)}'. Check the id; files expire 30 days after upload.`,
-  )
+  return gone(source, `no such file '${source.file_id.slice(0, 64)}'. Check the id; files expire 30 days after upload.`)
 }

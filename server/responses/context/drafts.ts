@@ -206,20 +206,20 @@ const DOCUMENTS = ['user_data', 'assistants', 'batch', 'fine-tune', 'evals'] as 
 /** `place` is the path of the part in the request; null for one of the history, where errors name the whole history. */
 function sourceOf(part: MediaPart, place: string | null, path: string): PartSource {
   const at = (member: string) => (place === null ? path : `${place}.${member}`)
-  const blame = at('type')
+  const common = { blame: at('type'), ...(place === null && { of_history: true }) }
   if (part.type === 'input_image') {
     const { file_id, image_url = '', detail } = part
     return file_id === undefined
-      ? { from: 'url', family: 'image', url: image_url, detail, param: at('image_url'), blame }
-      : { from: 'file_id', file_id, detail, purposes: ['vision'], refuses: REFUSES, param: at('file_id'), blame }
+      ? { from: 'url', family: 'image', url: image_url, detail, param: at('image_url'), ...common }
+      : { from: 'file_id', file_id, detail, purposes: ['vision'], refuses: REFUSES, param: at('file_id'), ...common }
   }
   const { file_id, file_url, file_data = '', filename } = part
   if (file_id !== undefined) {
     const purposes = [...DOCUMENTS, 'vision'] as const
-    return { from: 'file_id', file_id, purposes, refuses: REFUSES, param: at('file_id'), blame }
+    return { from: 'file_id', file_id, purposes, refuses: REFUSES, param: at('file_id'), ...common }
   }
   const named = filename === undefined ? {} : { filename }
   return file_url === undefined
-    ? { from: 'file_data', file_data, ...named, refuses: REFUSES, param: at('file_data'), blame }
-    : { from: 'file_url', url: file_url, ...named, refuses: REFUSES, param: at('file_url'), blame }
+    ? { from: 'file_data', file_data, ...named, refuses: REFUSES, param: at('file_data'), ...common }
+    : { from: 'file_url', url: file_url, ...named, refuses: REFUSES, param: at('file_url'), ...common }
 }

@@ -13,6 +13,7 @@ import { dataUrl, messageParts } from '../chat/message-parts.ts'
 const MODELS = [
   { id: 'm', engine: { fetches_urls: false, inputs: 'data' } },
   { id: 'fetcher', engine: { fetches_urls: true } },
+  { id: 'remote', engine: 'sandbox' },
   { id: 'blind', capabilities: ['tools', 'video', 'audio'] },
 ]
 const CLIP = readFileSync(new URL('../../../server/engines/video/instant.mp4', import.meta.url))
@@ -187,13 +188,27 @@ test('400 for URLs and data that are not allowed or cannot be read', async () =>
   for (const [part, code, member, message] of cases) await assertRefused(part, code, member, message)
 })
 
-test('400 names previous_response_id for a missing file of an earlier response', async () => {
-  const file_id = await upload(png, 'vision')
-  const first = await ask([image({ file_id })])
-  await send(service.app, 'DELETE', `/v1/files/${file_id}`, { key: service.person.key })
-  const previous = { model: 'm', input: 'And?', previous_response_id: first.body.id }
-  const { status, body } = await send(service.app, 'POST', '/v1/responses', { key: service.person.key }, previous)
-  assert.deepEqual([status, body.error.code, body.error.param], [400, 'invalid_file', 'previous_response_id'])
+test('200: files of earlier responses that are gone become a text; those of the new input are refused', async () => {
+  const [picture, notes] = [await upload(png, 'vision'), await upload('Hello', 'user_data')]
+  const url = 'https://images.invalid/a.png'
+  const shown = [image({ file_id: picture }), file({ file_id: notes, filename: 'notes.md' })]
+  const first = await ask(shown)
+  const remote = await ask([image({ image_url: url })], 'remote')
+  assert.deepEqual([first.status, remote.status], [200, 200])
+  for (const id of [picture, notes]) await send(service.app, 'DELETE', `/v1/files/${id}`, { key: service.person.key })
+  const texts = async (path: string, { id }: { id: string }) => {
+    const body = { model: 'm', previous_response_id: id, ...(path === '/v1/responses' && { input: 'And?' }) }
+    const { status, body: answered } = await send(service.app, 'POST', path, { key: service.person.key }, body)
+    assert.equal(status, 200, JSON.stringify(answered))
+    const { content } = service.asked().messages[0]
+    return typeof content === 'string' ? content : content.map(({ text }: { text: string }) => text)
+  }
+  const gone = ['[An image that was here is no longer available.]', '[A file that was here is no longer available.]']
+  for (const path of ['/v1/responses', '/v1/responses/compact']) {
+    assert.deepEqual(await texts(path, first.body), gone)
+    assert.deepEqual(await texts(path, remote.body), gone[0])
+  }
+  await assertRefused(image({ file_id: picture }), 'invalid_file', 'file_id', /no such file/)
 })
 
 test('the bytes of files count in the memory of their organization until the request is answered', async () => {
