@@ -122,11 +122,15 @@ export function schemaOfObject(format: { type: string; schema?: JsonSchema } | u
 type JsonSchema = Record<string, unknown>
 type NamedSchema = { name: string; schema: JsonSchema }
 
-/** The older name of the limit is not even checked beside the newer one, which wins. */
+/**
+ * The older name of the limit is not even checked beside the newer one, which wins. -1 is no limit, as clients of LM Studio and LangChain have
+ * it. Source: https://reference.langchain.com/javascript/langchain-openai/AzureChatOpenAIFields/maxCompletionTokens
+ */
 function withOneLimit(body: unknown): unknown {
-  if (!isRecord(body) || body.max_completion_tokens == null || body.max_tokens == null) return body
-  const { max_tokens: _, ...rest } = body
-  return rest
+  if (!isRecord(body)) return body
+  const { max_tokens, max_completion_tokens, ...rest } = body
+  if (max_completion_tokens != null && max_completion_tokens !== -1) return { ...rest, max_completion_tokens }
+  return max_tokens == null || max_tokens === -1 ? rest : { ...rest, max_tokens }
 }
 
 function withSchema(body: ChatBody): ChatBody {
@@ -159,6 +163,17 @@ function checkTools({ tools = [], tool_choice }: ChatBody): void {
     if (!names.has(name)) refuse(param, `The tool '${name.slice(0, 64)}' is not among 'tools'.`)
   }
 }
+
+/** An object in the place of a text as JSON. Throws ApiError `invalid_value` for a long one, which would block other requests. */
+export function jsonOf(value: string | object, param: string): string {
+  if (typeof value === 'string') return value
+  if (isLongJson(value, OBJECT_LENGTH_MAX)) {
+    refuse(param, `Invalid '${param}': an object of more than ${OBJECT_LENGTH_MAX} characters. Send it as a string.`)
+  }
+  return JSON.stringify(value)
+}
+
+const OBJECT_LENGTH_MAX = 1_000_000
 
 /** Throws ApiError `invalid_value` for a JSON Schema over the limits of size or nesting. */
 export function requireSmallSchema(schema: object | undefined, param: string): void {

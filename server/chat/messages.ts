@@ -2,9 +2,11 @@ import type { Context } from '../context.ts'
 import type { ChatMessage, ChatPart } from '../engines/chat/contract.ts'
 import { ApiError } from '../platform/errors.ts'
 import { mapInTurns } from '../platform/turns.ts'
+import { jsonOf } from './check.ts'
 import { resolveParts } from './parts/resolve.ts'
+import type { BodyPart } from './parts/schema.ts'
 import type { PartSource, PartWork } from './parts/source.ts'
-import type { BodyMessage, BodyPart } from './schema.ts'
+import type { BodyMessage } from './schema.ts'
 
 export type Conversation = PartWork & { messages: readonly BodyMessage[] }
 
@@ -26,7 +28,7 @@ export async function resolveMessages(
     else openCalls = callsOf(message)
     const param = `messages[${i}].content`
     if (message.role === 'user') return userMessage(message, param, media)
-    if (message.role !== 'tool') return plainMessage(message)
+    if (message.role !== 'tool') return plainMessage(message, `messages[${i}]`)
     const { parts, ...answer } = toolMessage(message, param, media)
     if (parts.length > 0) shown.push({ parts, after: i })
     return answer
@@ -75,8 +77,8 @@ async function placeMedia(
   }
 }
 
-function plainMessage(message: Exclude<BodyMessage, { role: 'user' | 'tool' }>): ChatMessage {
-  if (message.role === 'assistant') return assistantMessage(message)
+function plainMessage(message: Exclude<BodyMessage, { role: 'user' | 'tool' }>, path: string): ChatMessage {
+  if (message.role === 'assistant') return assistantMessage(message, path)
   return { role: message.role, content: textOf(message.content), ...named(message) }
 }
 
@@ -86,7 +88,7 @@ function toolMessage(
   param: string,
   media: Media[],
 ): Extract<ChatMessage, { role: 'tool' }> & { parts: ChatPart[] } {
-  if (typeof content === 'string') return { role: 'tool', tool_call_id, content, parts: [] }
+  if (!Array.isArray(content)) return { role: 'tool', tool_call_id, content: jsonOf(content, param), parts: [] }
   const texts = content.filter((part) => part.type === 'text')
   const parts: ChatPart[] = []
   for (const [j, part] of content.entries()) {
@@ -115,9 +117,11 @@ function userMessage(message: Extract<BodyMessage, { role: 'user' }>, param: str
   return { role: 'user', content, ...named(message) }
 }
 
-function assistantMessage(message: Extract<BodyMessage, { role: 'assistant' }>): ChatMessage {
+function assistantMessage(message: Extract<BodyMessage, { role: 'assistant' }>, path: string): ChatMessage {
   const { content, tool_calls, reasoning_content } = message
-  const parts = Array.isArray(content) ? content.filter((part) => part.type === 'text') : content
+  const parts = Array.isArray(content)
+    ? content.filter((part) => part.type === 'text' || part.type === 'output_text')
+    : content
   const texts = Array.isArray(parts) && parts.length === 0 ? undefined : parts
   const refused = Array.isArray(content) ? content.find((part) => part.type === 'refusal')?.refusal : undefined
   const refusal = message.refusal ?? refused
@@ -128,10 +132,10 @@ function assistantMessage(message: Extract<BodyMessage, { role: 'assistant' }>):
     ...named(message),
     ...(tool_calls?.length
       ? {
-          tool_calls: tool_calls.map(({ id, function: { name, arguments: text }, extra_content }) => ({
+          tool_calls: tool_calls.map(({ id, function: { name, arguments: given = '' }, extra_content }, i) => ({
             id,
             type: 'function',
-            function: { name, arguments: text || '{}' },
+            function: { name, arguments: jsonOf(given, `${path}.tool_calls[${i}].function.arguments`) || '{}' },
             ...(extra_content && { extra_content }),
           })),
         }
@@ -141,7 +145,7 @@ function assistantMessage(message: Extract<BodyMessage, { role: 'assistant' }>):
   }
 }
 
-function textOf(content: string | ReadonlyArray<{ type: 'text'; text: string }>) {
+function textOf(content: string | ReadonlyArray<{ type: 'text' | 'output_text'; text: string }>) {
   return typeof content === 'string' ? content : content.map(({ text }) => ({ type: 'text' as const, text }))
 }
 

@@ -1,11 +1,11 @@
 import Type, { type Static } from 'typebox'
 import type { TextRepair } from '../platform/schema/validate.ts'
+import { AssistantPart, TextPart, UserPart } from './parts/schema.ts'
 
 /** Wire shapes of `POST /v1/chat/completions`. Members that are not named here are accepted and ignored, never forwarded. */
 const Name = Type.String({ pattern: '^[A-Za-z0-9_-]{1,64}$' })
 /** Forwarded as it is, never compiled. */
 const JsonSchemaObject = Type.Unsafe<Record<string, unknown>>(Type.Object({}, { additionalProperties: true }))
-const Url = Type.String({ minLength: 1 })
 
 /**
  * Maximum lengths of arrays in requests of chat and responses, where the specification sets none: more than any known client sends, and few
@@ -36,38 +36,9 @@ export const TEXT_REPAIR: TextRepair = {
   ]),
 }
 
-const TextPart = Type.Object({ type: Type.Literal('text'), text: Type.String() })
-/** The address alone is taken for the object that holds it: many clients send it so. */
-const MediaUrl = Type.Union([Type.Object({ url: Url }), Url])
-const Detail = Type.Enum(['auto', 'low', 'high', 'original'])
-const UserPart = Type.Union([
-  TextPart,
-  Type.Object({
-    type: Type.Literal('image_url'),
-    image_url: Type.Union([Type.Object({ url: Url, detail: Type.Optional(Detail) }), Url]),
-  }),
-  Type.Object({ type: Type.Literal('video_url'), video_url: MediaUrl }),
-  Type.Object({ type: Type.Literal('audio_url'), audio_url: MediaUrl }),
-  Type.Object({
-    type: Type.Literal('input_audio'),
-    input_audio: Type.Object({
-      data: Type.String({ minLength: 1 }),
-      format: Type.Optional(Type.String({ description: 'Ignored: we detect the format from the bytes.' })),
-    }),
-  }),
-  Type.Object({
-    type: Type.Literal('file'),
-    file: Type.Object({
-      file_id: Type.Optional(Type.String({ minLength: 1, maxLength: 64 })),
-      filename: Type.Optional(Type.String({ maxLength: 255 })),
-      file_data: Type.Optional(Type.String({ minLength: 1 })),
-    }),
-  }),
-])
-export type BodyPart = Static<typeof UserPart>
-
+/** In the place of a text: its JSON. */
+export const AnyObject = Type.Unsafe<Record<string, unknown>>(Type.Object({}, { additionalProperties: Type.Unknown() }))
 const Texts = Type.Union([Type.String(), Type.Array(TextPart, { minItems: 1, maxItems: LENGTHS_MAX.parts })])
-const AssistantPart = Type.Union([TextPart, Type.Object({ type: Type.Literal('refusal'), refusal: Type.String() })])
 /** What the model's server wants back with a call, such as Gemini's `google.thought_signature`. Passed on both ways as it is. */
 export const ExtraContent = Type.Unsafe<Record<string, unknown>>(
   Type.Object({}, { additionalProperties: true, description: 'Send it back with the call: some models require it.' }),
@@ -84,7 +55,7 @@ const ToolCall = Type.Object({
 const SentToolCall = Type.Object({
   id: callId,
   type: Type.Optional(Type.Literal('function')),
-  function: Type.Object({ name: callName, arguments: Type.Optional(Type.String()) }),
+  function: Type.Object({ name: callName, arguments: Type.Optional(Type.Union([Type.String(), AnyObject])) }),
   extra_content: Type.Optional(ExtraContent),
 })
 
@@ -108,7 +79,9 @@ const Message = Type.Union([
   Type.Object({
     role: Type.Literal('tool'),
     tool_call_id: Type.String({ minLength: 1 }),
-    content: Type.Optional(Type.Union([Type.String(), Type.Array(UserPart, { maxItems: LENGTHS_MAX.parts })])),
+    content: Type.Optional(
+      Type.Union([Type.String(), Type.Array(UserPart, { maxItems: LENGTHS_MAX.parts }), AnyObject]),
+    ),
   }),
 ])
 export type BodyMessage = Static<typeof Message>

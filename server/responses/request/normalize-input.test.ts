@@ -85,6 +85,29 @@ test('an id alone is a reference, with or without a type', () => {
   ])
 })
 
+test('what other services add is left out, and objects are written as JSON', () => {
+  const input = [
+    {
+      role: 'assistant',
+      content: [{ type: 'reasoning_text', text: 'h' }, outputText('x'), { type: 'summary_text', text: 's' }],
+    },
+    { type: 'function_call', call_id: 'c', name: 'look', arguments: { a: 1 } },
+    {
+      type: 'function_call_output',
+      call_id: 'c',
+      output: [{ type: 'encrypted_content', encrypted_content: 'x' }, text('y')],
+    },
+  ]
+  const [message, call, output] = items(input) as unknown as [
+    { content: unknown },
+    { arguments: string },
+    { output: unknown },
+  ]
+  assert.deepEqual(message.content, [outputText('x')])
+  assert.equal(call.arguments, '{"a":1}')
+  assert.deepEqual(output.output, [text('y')])
+})
+
 test('items of types that are not known are skipped with their calls, and the others keep their paths', () => {
   const call = { type: 'function_call', call_id: 'c', name: 'f', arguments: '{}' }
   const output = (call_id: string) => ({ type: 'function_call_output', call_id, output: 'o' })

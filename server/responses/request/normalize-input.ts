@@ -1,3 +1,4 @@
+import { jsonOf } from '../../chat/check.ts'
 import { ApiError } from '../../platform/errors.ts'
 import { newItemId } from '../ids.ts'
 import type {
@@ -69,7 +70,8 @@ function normalItem(item: Exclude<InputItem, { type: 'compaction_trigger' }>, pa
   if ('role' in item) return messageItem(item, path)
   switch (item.type) {
     case 'function_call': {
-      const { call_id, name, arguments: text = '{}' } = item
+      const { call_id, name, arguments: given = '{}' } = item
+      const text = jsonOf(given, `${path}.arguments`)
       return { ...headOf(item, 'fc'), type: item.type, call_id, name, arguments: text, ...optionalsOf(item) }
     }
     case 'custom_tool_call': {
@@ -117,23 +119,27 @@ function messageItem(message: SentMessage, path: string): MessageItem {
     ...headOf(message, 'msg'),
     type: 'message',
     role,
-    content: parts.map((part, i) => messagePart(part, `${path}.content[${i}]`, role)),
+    content: parts.flatMap((part, i) => messagePart(part, `${path}.content[${i}]`, role)),
     ...(phase && { phase }),
   }
 }
 
-function messagePart(part: SentPart, path: string, role: SentMessage['role']): MessagePart {
+/** Reasoning within a message is left out, as are items of it that we cannot read. */
+function messagePart(part: SentPart, path: string, role: SentMessage['role']): MessagePart[] {
   switch (part.type) {
+    case 'reasoning_text':
+    case 'summary_text':
+      return []
     case 'refusal':
-      return { type: 'refusal', refusal: part.refusal }
+      return [{ type: 'refusal', refusal: part.refusal }]
     case 'input_image':
     case 'input_file':
-      return mediaPart(part, path)
+      return [mediaPart(part, path)]
     default: {
       const { text } = part
-      if (role !== 'assistant') return { type: 'input_text', text }
+      if (role !== 'assistant') return [{ type: 'input_text', text }]
       const annotations = part.type === 'output_text' ? (part.annotations ?? []) : []
-      return { type: 'output_text', text, annotations, logprobs: [] }
+      return [{ type: 'output_text', text, annotations, logprobs: [] }]
     }
   }
 }
@@ -142,9 +148,10 @@ type SentOutput = Extract<InputItem, { type: 'function_call_output' }>['output']
 
 function outputOf(output: SentOutput = '', path: string): string | ToolOutputPart[] {
   if (typeof output === 'string') return output
-  return output.map((part, i) => {
-    if (part.type === 'input_image' || part.type === 'input_file') return mediaPart(part, `${path}[${i}]`)
-    return { type: 'input_text', text: part.text }
+  return output.flatMap((part, i): ToolOutputPart[] => {
+    if (part.type === 'encrypted_content') return []
+    if (part.type === 'input_image' || part.type === 'input_file') return [mediaPart(part, `${path}[${i}]`)]
+    return [{ type: 'input_text', text: part.text }]
   })
 }
 

@@ -1,5 +1,5 @@
 import Type, { type Static } from 'typebox'
-import { ExtraContent, LENGTHS_MAX } from '../../chat/schema.ts'
+import { AnyObject, ExtraContent, LENGTHS_MAX } from '../../chat/schema.ts'
 import {
   InputFile,
   InputImage,
@@ -7,6 +7,7 @@ import {
   OutputText,
   ReasoningText,
   Refusal,
+  SentEncrypted,
   SentFile,
   SentImage,
   SentInputText,
@@ -33,7 +34,7 @@ const Phase = Type.Enum([...PHASES])
 const sent = { id: Type.Optional(SentId), status: Type.Optional(Status) }
 const SentTexts = [SentInputText, SentText, SentOutputText] as const
 const PARTS = { maxItems: LENGTHS_MAX.parts }
-/** Of every message but the assistant's, and of the output of a call. */
+/** Of every message but the assistant's. */
 const InputContent = Type.Union([Type.String(), Type.Array(Type.Union([...SentTexts, SentImage, SentFile]), PARTS)])
 const message = { type: Type.Optional(Type.Literal('message')), ...sent, phase: Type.Optional(Phase) }
 
@@ -43,7 +44,12 @@ export const SENT_MESSAGES = {
   assistant: Type.Object({
     ...message,
     role: Type.Literal('assistant'),
-    content: Type.Optional(Type.Union([Type.String(), Type.Array(Type.Union([...SentTexts, SentRefusal]), PARTS)])),
+    content: Type.Optional(
+      Type.Union([
+        Type.String(),
+        Type.Array(Type.Union([...SentTexts, SentRefusal, ReasoningText, SummaryText]), PARTS),
+      ]),
+    ),
   }),
   developer: Type.Object({ ...message, role: Type.Literal('developer'), content: InputContent }),
   system: Type.Object({ ...message, role: Type.Literal('system'), content: InputContent }),
@@ -51,14 +57,19 @@ export const SENT_MESSAGES = {
 
 const call_id = Type.String({ minLength: 1, maxLength: 256 })
 const sentCall = { ...sent, call_id, name: Name, extra_content: Type.Optional(ExtraContent) }
-const sentOutput = { ...sent, call_id, output: Type.Optional(InputContent) }
+const OutputParts = Type.Union([...SentTexts, SentImage, SentFile, SentEncrypted])
+const sentOutput = {
+  ...sent,
+  call_id,
+  output: Type.Optional(Type.Union([Type.String(), Type.Array(OutputParts, PARTS)])),
+}
 
 /** All other items by type. */
 export const SENT_ITEMS = {
   function_call: Type.Object({
     type: Type.Literal('function_call'),
     ...sentCall,
-    arguments: Type.Optional(Type.String()),
+    arguments: Type.Optional(Type.Union([Type.String(), AnyObject])),
     namespace: Type.Optional(Namespace),
   }),
   function_call_output: Type.Object({ type: Type.Literal('function_call_output'), ...sentOutput }),

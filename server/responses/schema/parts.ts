@@ -18,6 +18,8 @@ export const SentOutputText = Type.Object({
   annotations: Type.Optional(Type.Array(Type.Unknown(), { maxItems: LENGTHS_MAX.parts })),
 })
 export const SentRefusal = Type.Object({ type: Type.Literal('refusal'), refusal: Type.String() })
+/** Only another service can read it. */
+export const SentEncrypted = Type.Object({ type: Type.Literal('encrypted_content') })
 export const SentImage = Type.Object({
   type: Type.Literal('input_image'),
   image_url: Type.Optional(Type.Union([Reference, Type.Object({ url: Reference, detail: Type.Optional(Detail) })])),

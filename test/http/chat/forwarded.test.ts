@@ -118,6 +118,8 @@ test('max_completion_tokens takes precedence over max_tokens; both are sent unde
   assert.deepEqual(await limits({ max_tokens: 5, max_completion_tokens: 7 }), [undefined, 7])
   assert.deepEqual(await limits({ max_tokens: 7, max_completion_tokens: 5 }), [undefined, 5])
   assert.deepEqual(await limits({ max_tokens: 5, max_completion_tokens: null }), [undefined, 5])
+  assert.deepEqual(await limits({ max_tokens: -1 }), [undefined, undefined])
+  assert.deepEqual(await limits({ max_tokens: 5, max_completion_tokens: -1 }), [undefined, 5])
   assert.deepEqual(await limits({ model: 'plain', max_tokens: 5, max_completion_tokens: 7 }), [7, undefined])
   // The limit the model publishes holds where the client sets none.
   assert.deepEqual(await limits({ model: 'small' }), [undefined, 100])

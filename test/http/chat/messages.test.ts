@@ -156,8 +156,8 @@ const REFUSED: Record<string, Refusal[]> = {
       value('messages[1].tool_calls[0].type', 'custom', "Supported value is: 'function'."),
     ],
     [
-      [USER, { role: 'assistant', tool_calls: [{ ...call('c'), function: { name: 'f', arguments: {} } }] }],
-      wrong('messages[1].tool_calls[0].function.arguments', 'a string', 'an object'),
+      [USER, { role: 'assistant', tool_calls: [{ ...call('c'), function: { name: 'f', arguments: 7 } }] }],
+      wrong('messages[1].tool_calls[0].function.arguments', 'a string or an object', 'an integer'),
     ],
   ],
   'a tool message that answers no call of the assistant message before': [
@@ -169,7 +169,10 @@ const REFUSED: Record<string, Refusal[]> = {
     [[USER, asks('c1'), USER, toolMessage('c1')], uncalled(3, 'c1')],
     [[USER, asks('c1'), toolMessage('c1'), { role: 'assistant', content: 'x' }, toolMessage('c1')], uncalled(4, 'c1')],
     [[USER, { role: 'assistant', content: 'x' }, toolMessage('c1')], uncalled(2, 'c1')],
-    [[USER, asks('c1'), toolMessage('c1', 7)], wrong('messages[2].content', 'a string or an array', 'an integer')],
+    [
+      [USER, asks('c1'), toolMessage('c1', 7)],
+      wrong('messages[2].content', 'a string or an array or an object', 'an integer'),
+    ],
   ],
 }
 

@@ -123,6 +123,42 @@ export const TAKEN: ReadonlyArray<[title: string, messages: object[], upstream: 
     [USER, { role: 'assistant', content: [text('a')], refusal: 'No.' }],
   ],
   [
+    'parts of an assistant as other clients keep them: text in other words, and reasoning and calls, which are left out',
+    [
+      ...[
+        USER,
+        {
+          role: 'assistant',
+          content: [
+            { type: 'thinking', thinking: 'Hm' },
+            { type: 'output_text', text: 'a' },
+          ],
+        },
+      ],
+      ...[
+        USER,
+        {
+          ...asks('c1'),
+          content: [
+            { type: 'reasoning', text: 'Hm' },
+            { type: 'tool_use', id: 'c1' },
+          ],
+        },
+      ],
+      toolMessage('c1'),
+    ],
+    [USER, { role: 'assistant', content: [text('a')] }, USER, asks('c1'), toolMessage('c1')],
+  ],
+  [
+    'arguments and answers of tools as objects, which are written as JSON',
+    [
+      USER,
+      { ...asks(), tool_calls: [{ ...call('c1'), function: { name: 'look', arguments: { at: 'sky' } } }] },
+      toolMessage('c1', { color: 'blue' }),
+    ],
+    [USER, asks('c1'), toolMessage('c1', '{"color":"blue"}')],
+  ],
+  [
     'reasoning, which this server does not take back',
     [USER, { role: 'assistant', content: 'y', reasoning_content: 'hm' }],
     [USER, { role: 'assistant', content: 'y' }],
