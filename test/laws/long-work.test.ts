@@ -52,6 +52,7 @@ const namespaces = Array.from({ length: 100 }, (_, i) => ({
 const FORM: RequestForm = {
   max_tokens_field: 'max_tokens',
   system_messages: 'separate',
+  assistant_after_tool: false,
   accepts: undefined,
   parallel_tool_calls: true,
   developer_role: true,

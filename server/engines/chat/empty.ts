@@ -3,12 +3,13 @@ import type { ChatMessage, ChatPart } from './contract.ts'
 /**
  * The conversation without what says nothing, which some servers reject: empty texts beside other parts, and messages of the assistant without
  * text, refusal, calls and, where it is sent, `reasoning`. An empty completion of ours comes back as such a message. The user's messages before
- * and after it become one, since many chat templates take no two in a row.
- * Source: https://github.com/lobehub/lobehub/pull/8419, https://github.com/BerriAI/litellm/issues/42186
+ * and after it become one, with `merged` all that follow each other, since many chat templates take no two in a row.
+ * Source: https://github.com/lobehub/lobehub/pull/8419, https://github.com/BerriAI/litellm/issues/42186,
+ * https://github.com/charmbracelet/crush/issues/279
  */
 export function withoutEmptyMessages(
   messages: readonly ChatMessage[],
-  { reasoning }: { reasoning: boolean },
+  { reasoning, merged }: { reasoning: boolean; merged: boolean },
 ): readonly ChatMessage[] {
   const kept: ChatMessage[] = []
   /** The parts of the last message, where it was joined here: more of them are added in place, so that many messages cost no more. */
@@ -21,7 +22,7 @@ export function withoutEmptyMessages(
       continue
     }
     const last = kept.at(-1)
-    if (isAfterEmpty && last?.role === 'user' && full.role === 'user' && last.name === full.name) {
+    if ((merged || isAfterEmpty) && last?.role === 'user' && full.role === 'user' && last.name === full.name) {
       const content = joined(own ?? last.content, full.content, own)
       own = typeof content === 'string' ? null : content
       kept[kept.length - 1] = { ...last, content }

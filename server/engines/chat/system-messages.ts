@@ -1,8 +1,36 @@
 import Type from 'typebox'
 import type { ChatMessage, TextPart } from './contract.ts'
+import { withoutEmptyMessages } from './empty.ts'
 
-/** Option of chat engines. `separate`: system and developer messages stay where they are. Default: one leading message. */
+/**
+ * Option of chat engines. `separate`: messages stay as they are. Default: system and developer messages are one at the start, and messages of
+ * the user in a row are one.
+ */
 export const SystemMessages = Type.Optional(Type.Enum(['merged', 'separate']))
+
+/** `assistant_after_tool`: the server takes no message of the user after one of a tool. `reasoning`: it is sent. */
+export type MessageOrder = {
+  system_messages: 'merged' | 'separate'
+  assistant_after_tool: boolean
+  reasoning: boolean
+}
+
+/** The messages in an order that the server takes, without those that say nothing. */
+export function orderedMessages(messages: readonly ChatMessage[], order: MessageOrder): readonly ChatMessage[] {
+  const { reasoning, assistant_after_tool } = order
+  const merged = order.system_messages === 'merged'
+  const kept = withoutEmptyMessages(merged ? withOneSystemMessage(messages) : messages, { reasoning, merged })
+  return assistant_after_tool ? withAssistantAfterTool(kept) : kept
+}
+
+/** Source: https://github.com/zed-industries/zed/pull/31736 */
+function withAssistantAfterTool(messages: readonly ChatMessage[]): ChatMessage[] {
+  return messages.flatMap((message, i) =>
+    message.role === 'user' && messages[i - 1]?.role === 'tool'
+      ? [{ role: 'assistant' as const, content: 'Understood.' }, message]
+      : [message],
+  )
+}
 
 type Instruction = Extract<ChatMessage, { role: 'system' | 'developer' }>
 
@@ -11,7 +39,7 @@ type Instruction = Extract<ChatMessage, { role: 'system' | 'developer' }>
  * the role of the first of them, and its name if it is the only one.
  * Source: https://github.com/vllm-project/vllm/issues/41114, https://github.com/QwenLM/Qwen3.8/issues/244
  */
-export function withOneSystemMessage(messages: readonly ChatMessage[]): readonly ChatMessage[] {
+function withOneSystemMessage(messages: readonly ChatMessage[]): readonly ChatMessage[] {
   const instructions = messages.filter(isInstruction)
   const [first] = instructions
   if (first === undefined || (instructions.length === 1 && first === messages[0])) return messages

@@ -8,8 +8,11 @@ const MODELS = [
   { id: 'm' },
   { id: 'developer', engine: { developer_role: true } },
   { id: 'separate', engine: { system_messages: 'separate' } },
+  { id: 'strict', engine: { assistant_after_tool: true } },
   { id: 'recalls', engine: { reasoning_content_input: true } },
 ]
+
+const user = (...content: unknown[]) => ({ role: 'user', content })
 
 let service: ChatApp
 before(async () => {
@@ -45,6 +48,27 @@ test('200 for several system messages: one at the start, or where they are if so
   assert.deepEqual(service.asked().messages, messages)
 })
 
+test('200 for messages of the user in a row: one, or as they are if so configured', async () => {
+  const messages = [USER, { role: 'user', content: 'b' }, user(text('c')), { ...USER, name: 'ann' }, USER, asks('c1')]
+  await service.chat({ messages })
+  assert.deepEqual(service.asked().messages, [
+    user(text('Hi\n\nb'), text('c')),
+    { ...USER, name: 'ann' },
+    USER,
+    asks('c1'),
+  ])
+  await service.chat({ model: 'separate', messages })
+  assert.deepEqual(service.asked().messages, messages)
+})
+
+test('200 for a message of the user after a tool’s: one of the assistant is between them where the server wants it', async () => {
+  const messages = [USER, asks('c1', 'c2'), toolMessage('c1'), toolMessage('c2'), USER]
+  await service.chat({ model: 'strict', messages })
+  assert.deepEqual(service.asked().messages, messages.toSpliced(4, 0, { role: 'assistant', content: 'Understood.' }))
+  await service.chat({ messages })
+  assert.deepEqual(service.asked().messages, messages)
+})
+
 test('200 for a developer message with its role, and for earlier reasoning under either name, where the server accepts them', async () => {
   const messages = [{ role: 'developer', content: 'Be brief' }, USER]
   await service.chat({ model: 'developer', messages })
@@ -67,7 +91,6 @@ const uncalled = (i: number, id: string) => {
 }
 const ROLES = "Supported values are: 'system', 'developer', 'user', 'assistant', and 'tool'."
 const PARTS = "Supported values are: 'text', 'image_url', 'video_url', 'audio_url', 'input_audio', and 'file'."
-const user = (...content: unknown[]) => ({ role: 'user', content })
 
 type Refusal = [messages: unknown[], refusal: readonly [code: string, message: string, param: string]]
 const REFUSED: Record<string, Refusal[]> = {

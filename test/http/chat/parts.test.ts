@@ -222,8 +222,7 @@ test('200 for pictures in tool messages: they follow as a user message, behind a
     ...messages.slice(0, 2),
     { role: 'tool', tool_call_id: 'c1', content: [text] },
     { role: 'tool', tool_call_id: 'c2', content: '' },
-    { role: 'user', content: [image, image] },
-    messages[4],
+    { role: 'user', content: [image, image, { type: 'text', text: 'So?' }] },
   ])
 })
 

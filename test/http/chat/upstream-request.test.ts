@@ -74,14 +74,13 @@ for (const [way, ask] of Object.entries(WAYS)) {
   }
   const user = (content: string): Message => ({ role: 'user', content })
 
-  test(`${way}: system and developer messages are one leading system message, in order`, async () => {
+  test(`${way}: system and developer messages are one leading system message, messages of the user in a row are one`, async () => {
     const system = (content: string): Message => ({ role: 'system', content })
     const developer = (content: string): Message => ({ role: 'developer', content })
     const messages = [system('One.'), developer('Two.'), user('Hi'), developer(' '), system('Three.'), user('Go on.')]
     assert.deepEqual((await askedFor({ messages })).messages, [
       { role: 'system', content: 'One.\n\nTwo.\n\nThree.' },
-      user('Hi'),
-      user('Go on.'),
+      user('Hi\n\nGo on.'),
     ])
     const late = await askedFor({ messages: [user('Hi'), developer('Be brief.')] })
     assert.deepEqual(late.messages, [{ role: 'system', content: 'Be brief.' }, user('Hi')])

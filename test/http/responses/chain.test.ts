@@ -83,7 +83,7 @@ test('a call is answered in the next request, and its output follows it', async 
   const noted = await ask({ tools, input: [userMessage('wait'), output], previous_response_id: first.body.id })
   assert.equal(noted.status, 200, JSON.stringify(noted.body))
   const { messages } = service.upstream.requests.at(-1)!.json as { messages: Array<{ role: string; content: unknown }> }
-  const roles = messages.map(({ role, content }) => (content === 'wait' ? 'between' : role))
+  const roles = messages.map(({ role, content }) => (content === 'Go on\n\nwait' ? 'between' : role))
   assert.deepEqual(roles.slice(-3), ['between', 'assistant', 'tool'], 'a message between them goes before the call')
 })
 

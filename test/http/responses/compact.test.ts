@@ -47,8 +47,8 @@ test('200: user messages are kept, and everything else becomes one encrypted sum
   const asked = service.asked()
   const instructions = 'Be exact.\n\nSpeak plainly.'
   assert.deepEqual([asked.messages[0].content, asked.tools, asked.prompt_cache_key], [instructions, undefined, 'k'])
-  assert.equal(asked.messages.length, 7)
-  assert.match(asked.messages.at(-1).content, /summary/)
+  assert.equal(asked.messages.length, 6)
+  assert.match(asked.messages.at(-1).content, /^And y\?\n\n.*summary/)
 })
 
 test('200: a compacted conversation continues with its summary, only for this organization', async () => {
@@ -58,10 +58,7 @@ test('200: a compacted conversation continues with its summary, only for this or
   const next = await send(service.app, 'POST', '/v1/responses', { key: service.person.key }, { model: 'm', input })
   assert.equal(next.status, 200, JSON.stringify(next.body))
   const sent = service.asked().messages
-  assert.deepEqual(
-    sent.map((each: { role: string }) => each.role),
-    ['system', 'user', 'user', 'user'],
-  )
+  assert.deepEqual(sent.slice(1), [{ role: 'user', content: 'Look at x.\n\nAnd y?\n\nGo on.' }])
   assert.match(sent[0].content, /x is 7\.$/)
   const foreign = await send(service.app, 'POST', '/v1/responses', { key: service.outsider.key }, { model: 'm', input })
   assert.deepEqual([foreign.status, foreign.headers.get('x-dropped-items')], [200, 'compaction'])

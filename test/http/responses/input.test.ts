@@ -177,9 +177,7 @@ test('200: instructions and developer messages are one message at the start; the
   ]
   assert.deepEqual(await given(input, { model: 'merged', instructions: 'Be brief.' }), [
     { role: 'system', content: 'Be brief.\n\nAs here:\nAnd so on.' },
-    user('Hi'),
-    { role: 'user', content: [part] },
-    user('Go on.'),
+    { role: 'user', content: [{ type: 'text', text: 'Hi' }, part, { type: 'text', text: 'Go on.' }] },
   ])
   assert.deepEqual(await given([user('Hi'), { role: 'developer', content: 'A.' }], { model: 'merged' }), [
     { role: 'developer', content: 'A.' },

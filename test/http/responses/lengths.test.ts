@@ -76,7 +76,8 @@ test('200: an item of an id with 1,024 characters is stored, listed and referred
 test('200: a conversation of 10,000 items', async () => {
   const call = (call_id: string) => ({ type: 'function_call', call_id, name: 'look', arguments: '{}' })
   const output = (call_id: string) => ({ type: 'function_call_output', call_id, output: 'seen' })
-  const input = Array.from({ length: 2500 }, (_, i) => [user('Hi'), call(`c${i}`), output(`c${i}`), user('So?')]).flat()
+  const answer = { role: 'assistant', content: 'A tree.' }
+  const input = Array.from({ length: 2500 }, (_, i) => [user('Hi'), call(`c${i}`), output(`c${i}`), answer]).flat()
   assert.equal((await post({ input })).status, 200)
   assert.equal(service.asked().messages.length, 10_000)
 })

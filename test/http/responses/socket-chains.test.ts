@@ -79,10 +79,7 @@ test('after a compaction a chain that is not stored has the messages of the user
   await socket.turn({ store: false, input: 'Third', previous_response_id: two.response.id })
   const [[role, summary], ...others] = asked() as [[string, string], ...unknown[]]
   assert.deepEqual([role, summary.split('\n').at(-1)], ['system', 'It is one.'])
-  assert.deepEqual(others, [
-    ['user', 'First'],
-    ['user', 'Third'],
-  ])
+  assert.deepEqual(others, [['user', 'First\n\nThird']])
   assert.match(JSON.stringify(service.upstream.requests.at(-1)!.json!.tools), /"name":"look"/)
 })
 

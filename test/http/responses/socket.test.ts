@@ -119,10 +119,7 @@ test('`generate: false` asks no model and is free of charge; its id can be conti
     assert.equal((await chargesOf(service.app, person)).length, before)
     const { response } = await socket.turn({ store, previous_response_id: warm.response.id, input: 'Which?' })
     assert.equal(response.previous_response_id, warm.response.id)
-    assert.deepEqual(asked(), [
-      ['user', 'Remember: blue'],
-      ['user', 'Which?'],
-    ])
+    assert.deepEqual(asked(), [['user', 'Remember: blue\n\nWhich?']])
     const stored = await send(service.app, 'GET', `/v1/responses/${warm.response.id}`, { key: person.key })
     assert.equal(stored.status, store ? 200 : 404)
   }

@@ -1,7 +1,6 @@
 import type { ChatRequest, ChatResponseFormat, ChatTool, ChatToolChoice } from '../contract.ts'
-import { withoutEmptyMessages } from '../empty.ts'
 import { sentSampling } from '../sampling.ts'
-import { withOneSystemMessage } from '../system-messages.ts'
+import { orderedMessages } from '../system-messages.ts'
 import { encodeMessages } from './encode-messages.ts'
 import type { CallOptions, Tool } from './model.ts'
 import { refused } from './refused.ts'
@@ -16,10 +15,14 @@ export function encodeRequest(
   const { reasoning_effort } = request
   if (reasoning_effort !== undefined && !EFFORTS.has(reasoning_effort))
     throw refused('reasoning_effort', `must be one of ${[...EFFORTS].join(', ')}.`)
-  const messages = options.system_messages === 'separate' ? request.messages : withOneSystemMessage(request.messages)
+  const messages = orderedMessages(request.messages, {
+    system_messages: options.system_messages ?? 'merged',
+    assistant_after_tool: options.package === '@ai-sdk/mistral',
+    reasoning: false,
+  })
   const sampling = sentSampling(request)
   return withoutAbsent({
-    prompt: encodeMessages(withoutEmptyMessages(messages, { reasoning: false })),
+    prompt: encodeMessages(messages),
     maxOutputTokens: request.max_tokens,
     temperature: sampling.temperature,
     stopSequences: request.stop,

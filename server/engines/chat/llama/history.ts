@@ -6,7 +6,7 @@ import { refusal } from './refuse.ts'
 
 /**
  * The conversation as `node-llama-cpp` takes it: what the model wrote and its tools returned in a row is one item, each result with its call.
- * System messages are one item at the start, unless they are to be separate.
+ * System messages are one item at the start, and messages of the user in a row one, unless they are to be separate.
  * Throws EngineError `rejected` for what a template of text cannot hold, naming the field.
  */
 export function historyOf(
@@ -25,8 +25,11 @@ export function historyOf(
       addModelParts(history, partsOf(message, path))
     } else {
       const text = textOf(message.content, path)
-      if (message.role === 'user') history.push({ type: 'user', text })
-      else if (system_messages === 'separate') history.push({ type: 'system', text })
+      const last = history.at(-1)
+      if (message.role === 'user') {
+        if (last?.type === 'user' && system_messages === 'merged') last.text += `\n\n${text}`
+        else history.push({ type: 'user', text })
+      } else if (system_messages === 'separate') history.push({ type: 'system', text })
       else instructions.push(text)
     }
   }

@@ -54,24 +54,26 @@ test('calls, their results and what the model wrote next are one item of the his
   ])
 })
 
-test('system messages are one item at the start, unless they are to be separate', () => {
+test('system messages are one item at the start, and messages of the user in a row one, unless they are to be separate', () => {
   const messages: ChatMessage[] = [
+    { role: 'user', content: 'now' },
     { role: 'user', content: 'go' },
     { role: 'assistant', content: 'Yes.' },
     { role: 'system', content: 'Be terse.' },
     { role: 'assistant', content: 'Done.' },
     { role: 'developer', content: 'Be kind.' },
   ]
-  const user = { type: 'user', text: 'go' }
+  const user = (text: string) => ({ type: 'user', text })
   const model = (...response: string[]) => ({ type: 'model', response })
   const system = (text: string) => ({ type: 'system', text })
   assert.deepEqual(readRequest(request({ messages })).history, [
     system('Be terse.\n\nBe kind.'),
-    user,
+    user('now\n\ngo'),
     model('Yes.', 'Done.'),
   ])
   assert.deepEqual(readRequest(request({ messages }), 'separate').history, [
-    user,
+    user('now'),
+    user('go'),
     model('Yes.'),
     system('Be terse.'),
     model('Done.'),

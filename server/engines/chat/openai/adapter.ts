@@ -52,6 +52,7 @@ export const OpenaiChatOptions = Type.Object(
     headers: Type.Optional(Headers),
     developer_role: Type.Optional(Type.Boolean()),
     system_messages: SystemMessages,
+    assistant_after_tool: Type.Optional(Type.Boolean()),
     accepts: Type.Optional(Type.Array(Type.Enum([...SAMPLING]))),
     max_tokens_field: Type.Optional(Type.Enum(['max_completion_tokens', 'max_tokens'])),
     parallel_tool_calls: Type.Optional(Type.Boolean()),
@@ -186,6 +187,7 @@ function formOf(options: OpenaiChatOptions): RequestForm {
     reasoning_content_input: options.reasoning_content_input ?? false,
     max_tokens_field: options.max_tokens_field ?? 'max_completion_tokens',
     system_messages: options.system_messages ?? 'merged',
+    assistant_after_tool: options.assistant_after_tool ?? false,
     accepts: options.accepts,
     parallel_tool_calls: options.parallel_tool_calls ?? true,
   }

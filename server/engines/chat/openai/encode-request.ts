@@ -1,20 +1,19 @@
 import { writeJson } from '../../../platform/json/write.ts'
 import type { ChatRequest, ChatTool, ChatToolChoice } from '../contract.ts'
-import { withoutEmptyMessages } from '../empty.ts'
 import { sentSampling } from '../sampling.ts'
-import { withOneSystemMessage } from '../system-messages.ts'
+import { type MessageOrder, orderedMessages } from '../system-messages.ts'
 import { encodeMessage, type MessageForm } from './encode-messages.ts'
 
 /**
  * What differs between servers in how a request is written. `accepts`: sampling parameters that the server has, as far as the operator says.
  * `parallel_tool_calls`: it has the parameter.
  */
-export type RequestForm = MessageForm & {
-  max_tokens_field: 'max_completion_tokens' | 'max_tokens'
-  system_messages: 'merged' | 'separate'
-  accepts: readonly string[] | undefined
-  parallel_tool_calls: boolean
-}
+export type RequestForm = MessageForm &
+  Omit<MessageOrder, 'reasoning'> & {
+    max_tokens_field: 'max_completion_tokens' | 'max_tokens'
+    accepts: readonly string[] | undefined
+    parallel_tool_calls: boolean
+  }
 
 /**
  * The body of `POST /chat/completions`: members of the contract, each by its name, and nothing else of what the client sent.
@@ -27,12 +26,10 @@ export function encodeRequest(
   signal?: AbortSignal,
 ): string | Promise<readonly Buffer[]> {
   const { max_tokens, logprobs } = request
-  const messages = form.system_messages === 'separate' ? request.messages : withOneSystemMessage(request.messages)
+  const messages = orderedMessages(request.messages, { ...form, reasoning: form.reasoning_content_input })
   const body: Record<string, unknown> = {
     model: upstream.model,
-    messages: withoutEmptyMessages(messages, { reasoning: form.reasoning_content_input }).map((message) =>
-      encodeMessage(message, form),
-    ),
+    messages: messages.map((message) => encodeMessage(message, form)),
     stream: upstream.stream,
     stream_options: upstream.stream ? { include_usage: true } : undefined,
     n: request.n > 1 ? request.n : undefined,
