@@ -26,6 +26,8 @@ export type ResponseCall = {
    * `in_progress`, and failures are events instead of being thrown.
    */
   queued?: ResponseObject
+  /** Aborts together with the run when the client cancels it: the response ends as `cancelled`. Sockets only. */
+  cancelled?: AbortSignal
   /** Only the complete answer is wanted, so the model need not stream. Default false. */
   plain?: boolean
   /** Whether an `error` event precedes `response.failed`: everywhere except on sockets. Default true. */

@@ -29,7 +29,7 @@ export type ResponseRun = ResponseRecord & {
   failure(): ApiError | null
   /**
    * More events; null after the last, which is `response.completed`, `.incomplete` or `.failed`. When the client has disconnected the
-   * events just end, except those of a worker, which end with the response `cancelled`.
+   * events just end, except those of a worker or of a client that cancels, which end with the response `cancelled`.
    */
   next(): Promise<readonly ResponseEvent[] | null>
   /** Ends the run at any point and charges what was produced. No effect after the end; call it in every case. */
@@ -169,7 +169,7 @@ async function* finish(
   const { call, left } = run
   const { writer } = target
   if (!end.finished && left.aborted) {
-    if (!call.queued) return
+    if (!call.queued && !call.cancelled?.aborted) return
     const closed = writer.cancel(end.usage)
     await save(run, target)
     return yield [...closed, ...writer.end()]

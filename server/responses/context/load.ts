@@ -158,7 +158,8 @@ function requireComplete(chain: readonly ChainLink[], id: string, { links_max, b
   }
 }
 
-function outputOf({ status, output }: ChainLink): Item[] {
+/** The output that counts for what continues: of a response that failed or was cancelled only what is complete. */
+export function outputOf({ status, output }: { status: string; output: Item[] }): Item[] {
   const endedEarly = status === 'failed' || status === 'cancelled'
   return endedEarly ? output.filter(isComplete) : output
 }

@@ -26,6 +26,21 @@ export async function readMessage(text: Buffer | null, signal?: AbortSignal): Pr
   return { ...readTurn(value), stream_id: readableStreamId(value) }
 }
 
+/** Longest `response.cancel` that is read. */
+const CANCEL_BYTES_MAX = 4096
+
+/** A `response.cancel`, which does not wait for its turn: the response it names, if any. Null for any other message. */
+export function readCancel(text: Buffer | null): { response_id: string | undefined } | null {
+  if (text === null || text.length > CANCEL_BYTES_MAX || !text.includes('response.cancel')) return null
+  try {
+    const value: unknown = JSON.parse(text.toString('utf8'))
+    if (!isRecord(value) || value.type !== 'response.cancel') return null
+    return { response_id: typeof value.response_id === 'string' ? value.response_id : undefined }
+  } catch {
+    return null
+  }
+}
+
 /** The `stream_id` of a message that is refused, so that the client can match the error to its turn. */
 export async function streamIdOf(text: Buffer | null): Promise<string | undefined> {
   if (text === null) return undefined
@@ -92,6 +107,6 @@ const checkEnvelope = shape(
 )
 
 function unknownEvent(type: string): ApiError {
-  const text = `Unknown event: '${type.slice(0, 64)}'. ${supportedValues(['response.create'])}`
+  const text = `Unknown event: '${type.slice(0, 64)}'. ${supportedValues(['response.create', 'response.cancel'])}`
   return new ApiError('unknown_event', text, { param: 'type' })
 }

@@ -2,8 +2,8 @@ import { ApiError } from '../../platform/errors.ts'
 import type { Lease } from '../../platform/http/body/byte-budget.ts'
 import { JSON_BYTES_MAX } from '../../platform/http/body/parsers.ts'
 import type { Connection, OnMessage } from '../../platform/http/websocket.ts'
-import { errorEvent, SMALL_MESSAGE_BYTES, streamIdOf } from './messages.ts'
-import { type ReceivedMessage, runTurn, type SocketTurns } from './run-turn.ts'
+import { errorEvent, readCancel, SMALL_MESSAGE_BYTES, streamIdOf } from './messages.ts'
+import { type ActiveTurn, type ReceivedMessage, runTurn, type SocketTurns } from './run-turn.ts'
 
 /** Longest that a connection serves turns. Source: contract 12. */
 export const LIFETIME_SECONDS = 3600
@@ -19,19 +19,22 @@ type SocketMessage = ReceivedMessage & { refused: ApiError | null }
 /** Why a connection starts no more turns: waiting ones are answered with `error`, then it is closed. `notify_idle`: an idle one gets it too. */
 type Closing = { error: ApiError; code: number; reason: string; notify_idle?: boolean }
 
-/** Answers the messages of one connection in the order they came, one turn at a time, until it has to end. */
+/** Answers the messages of one connection in the order they came, one turn at a time, until it has to end. `response.cancel` acts at once. */
 export function serveTurns(turns: SocketTurns, lifetime_seconds: number): OnMessage {
   const { connection } = turns
   const waiting = openQueue()
   let closing: Closing | null = null
   let working = false
   let turn = 0
+  let active: ActiveTurn | null = null
 
   const answer = async (message: SocketMessage): Promise<void> => {
     const error = closing ? closing.error : message.refused
     if (error) return connection.send(errorEvent(error, await streamIdOf(message.text)))
     turn += 1
-    const authError = await runTurn(turns, `${connection.request_id}-${turn}`, message)
+    active = { cancel: new AbortController(), response_id: null }
+    const authError = await runTurn(turns, `${connection.request_id}-${turn}`, message, active)
+    active = null
     if (authError) closing ??= { error: authError, code: 1008, reason: 'credential no longer valid' }
   }
   const close = ({ error, code, reason, notify_idle }: Closing, notified: boolean): void => {
@@ -54,6 +57,11 @@ export function serveTurns(turns: SocketTurns, lifetime_seconds: number): OnMess
   })
   connection.signal.addEventListener('abort', () => waiting.clear())
   return (text, lease) => {
+    const wanted = readCancel(text)
+    if (wanted) {
+      if (wanted.response_id === undefined || wanted.response_id === active?.response_id) active?.cancel.abort()
+      return lease.end()
+    }
     if (closing || connection.signal.aborted) return lease.end()
     if (!waiting.add(text, lease)) {
       lease.end()

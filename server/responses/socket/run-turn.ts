@@ -7,7 +7,7 @@ import { apiErrorOf } from '../../platform/http/server.ts'
 import type { Connection } from '../../platform/http/websocket.ts'
 import { jsonBytes } from '../../platform/json/write.ts'
 import type { ResponseDeps } from '../call.ts'
-import { keptBeside } from '../context/load.ts'
+import { keptBeside, outputOf } from '../context/load.ts'
 import type { ResponseEvent } from '../events/event.ts'
 import { checkBody } from '../request/check/body.ts'
 import { type ResponseRun, startRun } from '../run.ts'
@@ -27,8 +27,11 @@ export type SocketTurns = {
 /** One message of a client; `text` is null for a binary one, and once it has been parsed. `lease` holds its bytes. */
 export type ReceivedMessage = { text: Buffer | null; lease: Lease }
 
+/** A turn that runs: `cancel` ends it. `response_id` is that of its response, once it has one. */
+export type ActiveTurn = { cancel: AbortController; response_id: string | null }
+
 /** One turn, with the settings of its beginning. */
-type Turn = SocketTurns & { ctx: Context }
+type Turn = SocketTurns & { ctx: Context; active: ActiveTurn }
 
 /**
  * Runs the turn that a message requests to its one terminal message, or until the client disconnects; what it produced is charged by then.
@@ -39,17 +42,18 @@ export async function runTurn(
   turns: SocketTurns,
   request_id: string,
   received: ReceivedMessage,
+  active: ActiveTurn,
 ): Promise<ApiError | null> {
   const { ctx, end } = turns.live.use()
   try {
-    return await runOne({ ...turns, ctx }, request_id, received)
+    return await runOne({ ...turns, ctx, active }, request_id, received)
   } finally {
     end()
   }
 }
 
 async function runOne(turns: Turn, request_id: string, received: ReceivedMessage): Promise<ApiError | null> {
-  const { ctx, deps, connection, cache } = turns
+  const { ctx, deps, connection, cache, active } = turns
   const since = performance.now()
   let principal: Principal | null = null
   let message: TurnMessage | null = null
@@ -66,7 +70,8 @@ async function runOne(turns: Turn, request_id: string, received: ReceivedMessage
     const failure = await answer(turns, { request_id, principal, message, lease: received.lease })
     if (failure) status = failure.status
   } catch (error) {
-    const known = connection.signal.aborted ? DISCONNECTED : toApiError(ctx, request_id, error)
+    const ended = connection.signal.aborted ? DISCONNECTED : active.cancel.signal.aborted ? CANCELLED : null
+    const known = ended ?? toApiError(ctx, request_id, error)
     status = known.status
     if (principal === null && status === 401) authError = known
     const { text } = received
@@ -86,6 +91,8 @@ const UNPARSED_BYTES_MAX = 1024 * 1024
 
 const DISCONNECTED = new ApiError('invalid_request_error', 'The connection ended before the turn did.')
 
+const CANCELLED = new ApiError('invalid_request_error', 'The turn was cancelled before its response began.')
+
 async function callerOf({ deps: { who }, credential }: SocketTurns): Promise<Principal> {
   const { authorization, cookie } = credential
   if (authorization !== undefined) return who.api_key(authorization)
@@ -96,7 +103,7 @@ async function callerOf({ deps: { who }, credential }: SocketTurns): Promise<Pri
 
 /** Sends the events of a response, and caches its context when it can be continued. Returns why it failed. */
 async function answer(
-  { ctx, deps, connection, cache }: Turn,
+  { ctx, deps, connection, cache, active }: Turn,
   {
     request_id,
     principal,
@@ -111,8 +118,10 @@ async function answer(
   const call = {
     ...{ principal, request_id, body, lease, generate: message.generate, error_event: false },
     cachedContext: (response_id: string) => cache.get(response_id, owner),
+    cancelled: active.cancel.signal,
   }
-  const run = await startRun(ctx, deps, call, signal)
+  const run = await startRun(ctx, deps, call, AbortSignal.any([signal, active.cancel.signal]))
+  active.response_id = run.response.id
   try {
     for (let batch: readonly ResponseEvent[] | null = run.first; batch && !signal.aborted; batch = await run.next()) {
       if (batch.length === 0) continue
@@ -132,7 +141,8 @@ async function cacheContext(
   { owner, stream_id }: { owner: string; stream_id: string | undefined },
   { history, input, response }: ResponseRun,
 ): Promise<void> {
-  const { id: response_id, output, previous_response_id } = response
+  const { id: response_id, previous_response_id } = response
+  const output = outputOf(response)
   const context = [...keptBeside(output, [...history, ...input]), ...output]
   const isWhole = context.length === history.length + input.length + output.length
   const known = previous_response_id === null || !isWhole ? 0 : cache.bytesOf(previous_response_id)

@@ -46,7 +46,6 @@ const MISTAKES: ReadonlyArray<[message: string | Buffer, code: string, param?: s
   ['{"type":7}', 'invalid_type', 'type'],
   ['{"type":{"a":1}}', 'invalid_type', 'type'],
   ['{"type":"response.steer","input":"Hi"}', 'unknown_event', 'type'],
-  ['{"type":"response.cancel"}', 'unknown_event'],
   ['{"type":"session.update"}', 'unknown_event'],
   ['{"type":"Response.create"}', 'unknown_event'],
   ['{"type":"__proto__"}', 'unknown_event'],

@@ -178,6 +178,48 @@ test('a message beyond the 16 that may wait is answered with `too_many_requests`
   assert.deepEqual(ends, [...wanted, ['end', 'too_many_requests']])
 })
 
+test('`response.cancel` ends the active turn, which is charged for what it produced and can be continued', async () => {
+  const payer = await customer(service)
+  const own = await fresh(payer)
+  const frames = textFrames(['So', ' far']).slice(0, 3)
+  service.upstream.reply({ kind: 'stream', frames, finally: 'stall', done: false })
+  const left = service.upstream.left()
+  own.send({ type: 'response.create', model: 'far-1', input: 'Count' })
+  let message = await own.next()
+  const { id } = message.response
+  while (message.type !== 'response.output_text.delta') message = await own.next()
+  own.send({ type: 'response.cancel', response_id: 'resp_other' })
+  own.send({ type: 'response.cancel', response_id: id })
+  await left
+  const { last, response } = await own.events()
+  assert.deepEqual(
+    [last.type, response.id, response.status, response.incomplete_details.reason, response.output[0].status],
+    ['response.incomplete', id, 'cancelled', 'cancelled', 'incomplete'],
+  )
+  assert.equal((await chargesOf(service.app, payer))[0]!.output_tokens, response.usage.output_tokens)
+  const stored = await send(service.app, 'GET', `/v1/responses/${id}`, { key: payer.key })
+  assert.deepEqual([stored.status, stored.body], [200, response])
+  const next = await own.turn({ input: 'Stop', previous_response_id: id })
+  assert.equal(next.response.status, 'completed')
+  assert.deepEqual(asked(), [['user', 'Count\n\nStop']])
+  assert.equal((await chargesOf(service.app, payer)).length, 2)
+  await own.close()
+})
+
+test('`response.cancel` without an active turn has no effect, nor on turns that wait', async () => {
+  socket.send({ type: 'response.cancel' })
+  assert.equal((await socket.turn({})).response.status, 'completed')
+  service.upstream.reply({ kind: 'stall' })
+  const left = service.upstream.left()
+  socket.send({ type: 'response.create', model: 'far-1', input: 'One' })
+  socket.send({ type: 'response.create', model: 'far-1', input: 'Two' })
+  await askedTimes(2)
+  socket.send({ type: 'response.cancel' })
+  await left
+  assert.equal((await socket.events()).response.status, 'cancelled')
+  assert.equal((await socket.events()).response.status, 'completed')
+})
+
 test('a failure after `response.created` is only `response.failed`; what was produced is charged', async () => {
   const payer = await customer(service)
   const own = await fresh(payer)
