@@ -45,7 +45,7 @@ test('200 with the very MP4 and exactly these headers, no redirect', async () =>
     'content-security-policy': "default-src 'none'; sandbox",
     'content-type': 'video/mp4',
     etag: ETAG,
-    'keep-alive': 'timeout=10',
+    'keep-alive': 'timeout=75',
     'x-content-type-options': 'nosniff',
   })
 })

@@ -75,7 +75,7 @@ test('200 with a WebP of 360 pixels and a JPEG of one cell a second, and exactly
       'content-security-policy': "default-src 'none'; sandbox",
       'content-type': expected[variant][0],
       etag: `"${createHash('sha256').update(bytes).digest('hex')}"`,
-      'keep-alive': 'timeout=10',
+      'keep-alive': 'timeout=75',
       'x-content-type-options': 'nosniff',
     })
     const { format, width, height } = await sharp(bytes).metadata()
