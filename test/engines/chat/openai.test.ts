@@ -91,6 +91,18 @@ test('parallel_tool_calls is not sent to a server that rejects it', () =>
     assert.deepEqual([json?.tools, json?.parallel_tool_calls], [tools, undefined])
   }))
 
+test('arguments of an earlier call that are no object go upstream as an empty one', () =>
+  withUpstream({}, async ({ ask, upstream }) => {
+    const call = { id: 'a', type: 'function' as const, function: { name: 'weather', arguments: '{"at":"no' } }
+    const messages: ChatRequest['messages'] = [
+      { role: 'assistant', content: null, tool_calls: [call] },
+      { role: 'tool', tool_call_id: 'a', content: 'The arguments are no JSON.' },
+    ]
+    await ask(textRequest('m', { messages }))
+    const [assistant] = (await upstream.received()).json!.messages as Array<{ tool_calls: Array<typeof call> }>
+    assert.equal(assistant!.tool_calls[0]!.function.arguments, '{}')
+  }))
+
 test('nothing of the upstream shows in the events: no model, no id, no fingerprint', () =>
   withUpstream({}, async ({ ask }) => {
     for (const stream of [false, true]) {

@@ -16,7 +16,7 @@ import { chunk, completion, type UpstreamReply } from '../../support/upstream/ch
 /** Its package rejects requests before the server is asked. */
 const PACKAGE = {
   id: 'package-1',
-  engine: { kind: 'ai-sdk', package: '@ai-sdk/anthropic', api_key: 'k' },
+  engine: { kind: 'ai-sdk', package: '@ai-sdk/google', api_key: 'k', system_messages: 'separate' },
   capabilities: ['tools'],
   reasoning_efforts: ['extreme'],
 }
@@ -80,15 +80,14 @@ test('an answer that fails before its first event is an HTTP error, also when st
 })
 
 test('400: what an engine rejects has the names of the request, in the message too', async () => {
-  const call = { type: 'function_call', call_id: 'c', name: 'f', arguments: 'none' }
-  const input = [call, { type: 'function_call_output', call_id: 'c', output: '1' }]
+  const input = ['user', 'developer'].map((role) => ({ role, content: 'Hi' }))
   const cases = [
     [
       { reasoning: { effort: 'extreme' } },
       'reasoning.effort',
       'must be one of none, minimal, low, medium, high, xhigh, max.',
     ],
-    [{ input }, 'input', 'the arguments of a tool call must be JSON for this model.'],
+    [{ input }, 'input', 'the request has a part that this model does not take.'],
   ] as const
   for (const [changes, param, why] of cases) {
     const { status, body } = await createResponse(service.app, person, { model: 'package-1', ...changes })

@@ -5,12 +5,20 @@ import type { FilePart, PromptMessage, ToolCallPart } from './model.ts'
 import { refused } from './refused.ts'
 
 /**
- * The messages as the AI SDK takes them. Earlier reasoning is left out: providers take it back only with a signature of theirs, which
- * a chat request does not carry. Throws EngineError `rejected` for what cannot be sent.
+ * The messages as the AI SDK takes them: results of tools in a row are one message, since Gemini wants as many of them in one turn as the turn
+ * before it has calls. Earlier reasoning is left out: providers take it back only with a signature of theirs, which a chat request does not
+ * carry. Source: https://github.com/epam/ai-dial-adapter-vertexai/issues/214. Throws EngineError `rejected` for what cannot be sent.
  */
 export function encodeMessages(messages: readonly ChatMessage[]): PromptMessage[] {
   const toolNames = new Map<string, string>()
-  return messages.map((message) => encodeMessage(message, toolNames))
+  const prompt: PromptMessage[] = []
+  for (const message of messages) {
+    const encoded = encodeMessage(message, toolNames)
+    const last = prompt.at(-1)
+    if (encoded.role === 'tool' && last?.role === 'tool') last.content.push(...encoded.content)
+    else prompt.push(encoded)
+  }
+  return prompt
 }
 
 function encodeMessage(message: ChatMessage, toolNames: Map<string, string>): PromptMessage {
@@ -44,12 +52,8 @@ function encodeAssistant(
 
 function encodeCall({ id, function: { name, arguments: text }, extra_content }: ChatToolCall): ToolCallPart {
   const providerOptions = metadataOf(extra_content)
-  try {
-    const input = JSON.parse(argumentsOf(text))
-    return { type: 'tool-call', toolCallId: id, toolName: name, input, ...(providerOptions && { providerOptions }) }
-  } catch {
-    throw refused('messages', 'the arguments of a tool call must be JSON for this model.')
-  }
+  const input = argumentsOf(text)
+  return { type: 'tool-call', toolCallId: id, toolName: name, input, ...(providerOptions && { providerOptions }) }
 }
 
 function partsOf(content: string | ChatPart[]): ChatPart[] {

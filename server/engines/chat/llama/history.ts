@@ -45,7 +45,7 @@ function partsOf(message: Extract<ChatMessage, { role: 'assistant' }>, path: str
   const written = text === '' ? (message.refusal ?? '') : text
   const calls = (message.tool_calls ?? []).map(
     ({ id, function: { name, arguments: json } }, i): Call => ({
-      ...{ type: 'functionCall', id, name, params: paramsOf(json, `${path}.tool_calls[${i}]`) },
+      ...{ type: 'functionCall', id, name, params: argumentsOf(json) },
       startsNewChunk: i === 0,
     }),
   )
@@ -81,14 +81,6 @@ function withoutIds(item: HistoryItem): HistoryItem {
       const { id: _, ...call } = part as Call
       return call
     }),
-  }
-}
-
-function paramsOf(written: string, path: string): unknown {
-  try {
-    return JSON.parse(argumentsOf(written))
-  } catch {
-    throw refusal(`${path}.function.arguments`, 'must be JSON')
   }
 }
 

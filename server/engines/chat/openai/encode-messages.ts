@@ -1,5 +1,5 @@
 import type { ChatMessage, ChatPart, ChatToolCall, TextPart } from '../contract.ts'
-import { argumentsOf } from '../empty.ts'
+import { argumentsText } from '../empty.ts'
 
 /** `developer_role`: the server knows that role. `reasoning_content_input`: it takes earlier reasoning back. */
 export type MessageForm = { developer_role: boolean; reasoning_content_input: boolean }
@@ -37,9 +37,8 @@ function encodeAssistant(message: Extract<ChatMessage, { role: 'assistant' }>, f
   }
 }
 
-/** Servers parse the arguments of earlier calls. */
 function encodeCall({ id, function: { name, arguments: text }, extra_content }: ChatToolCall): object {
-  return { id, type: 'function', function: { name, arguments: argumentsOf(text) }, extra_content }
+  return { id, type: 'function', function: { name, arguments: argumentsText(text) }, extra_content }
 }
 
 function encodeContent(content: string | Array<TextPart | ChatPart>): unknown {

@@ -121,6 +121,29 @@ test('Gemini: the signature of a call is emitted with it and goes back with the 
     assert.match(JSON.stringify(received.at(-1)!.body), /"thoughtSignature":"c2lnbmVk"/)
   }))
 
+test('Gemini: the results of parallel calls are one turn, as many parts as calls, and broken arguments are an object', () =>
+  using(gemini(), async ({ engine, received }) => {
+    const call = (id: string, text: string) => ({
+      ...{ id, type: 'function' as const, function: { name: 'tide', arguments: text } },
+    })
+    await allEvents(engine, {
+      ...asked,
+      messages: [
+        ...asked.messages,
+        { role: 'assistant', content: null, tool_calls: [call('a', '{"at":"noon"}'), call('b', '{"at":"ni')] },
+        { role: 'tool', tool_call_id: 'a', content: 'High.' },
+        { role: 'tool', tool_call_id: 'b', content: 'The arguments are no JSON.' },
+      ],
+    })
+    const [, calls, results] = (received[0]!.body as { contents: Array<{ parts: object[] }> }).contents
+    const args = [{ at: 'noon' }, {}]
+    assert.deepEqual(
+      calls!.parts.map((part) => (part as { functionCall: { args: object } }).functionCall.args),
+      args,
+    )
+    assert.deepEqual(results!.parts.map(Object.keys), [['functionResponse'], ['functionResponse']])
+  }))
+
 test('Gemini: a message of the assistant without anything that it takes is not sent', () =>
   using(gemini(), async ({ engine, received }) => {
     const user = (content: string) => ({ role: 'user' as const, content })
