@@ -212,7 +212,8 @@ function openWriter(
   { response, sequence_number }: { response: ResponseObject; sequence_number: number },
 ): ResponseWriter {
   const { org_id } = call.principal
-  const encrypted = call.body.include?.includes('reasoning.encrypted_content')
+  // A model may not answer at all unless its reasoning comes back with its calls, in the history of a stored response too.
+  const encrypted = call.body.include?.includes('reasoning.encrypted_content') || prepared?.engine.takes_reasoning
   const sealed = (text: string, purpose: SealBinding['purpose']) => seal(ctx.secret, { org_id, purpose }, text)
   return responseWriter(response, {
     tools: prepared?.tools.names ?? new Map(),

@@ -152,6 +152,8 @@ export type ChatEngine = {
   fetches_urls: boolean | 'unread'
   /** What stored files become: signed URLs of ours, or `data:` URLs for an engine that cannot reach this service. */
   inputs: 'url' | 'data'
+  /** Whether it takes the reasoning of earlier messages. */
+  takes_reasoning?: boolean
   generate(request: ChatRequest, signal: AbortSignal): Promise<AsyncIterable<readonly ChatEvent[]>>
   /** Input tokens as the engine counts them; absent when it cannot count. It may stop once they are more than `most`. */
   countTokens?(request: ChatRequest, signal: AbortSignal, most?: number): Promise<number>

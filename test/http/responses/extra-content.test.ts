@@ -165,3 +165,21 @@ test('200: reasoning encrypted for the organization is sent to a model that acce
   await createResponse(service.app, person, { input })
   assert.equal(JSON.stringify(sentMessages()).includes('Twice'), false)
 })
+
+test('200: the reasoning of a model that accepts it is kept in a chain without include, and a call without any has a blank one', async () => {
+  const asked = { model: 'thinker-1', tools }
+  const end = { finish_reason: 'tool_calls' }
+  const called = (id: string) => ({ tool_calls: [{ index: 0, ...call(id) }] })
+  service.upstream.reply(replyOf([{ reasoning_content: 'I should look.' }, called('c1')], end))
+  const first = await createResponse(service.app, person, asked)
+  const seen = (call_id: string) => [{ type: 'function_call_output', call_id, output: 'blue' }]
+  service.upstream.reply(replyOf([called('c2')], end))
+  const next = { ...asked, previous_response_id: first.body.id, input: seen('c1') }
+  const second = await createResponse(service.app, person, next)
+  await createResponse(service.app, person, { ...asked, previous_response_id: second.body.id, input: seen('c2') })
+  const sent = sentMessages().filter((message) => message.tool_calls) as Array<{ reasoning_content?: string }>
+  assert.deepEqual(
+    sent.map(({ reasoning_content }) => reasoning_content),
+    ['I should look.', ' '],
+  )
+})

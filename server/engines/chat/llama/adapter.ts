@@ -79,6 +79,7 @@ export function llamaChat(options: LlamaOptions, env: LlamaEnv = {}, package_url
 
   return fanOut({
     fetches_urls: 'unread',
+    takes_reasoning: true,
     inputs: 'url',
     async generate(request, signal) {
       signal.throwIfAborted()

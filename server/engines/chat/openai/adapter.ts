@@ -139,6 +139,7 @@ export function openaiChat(options: OpenaiChatOptions, env: OpenaiChatEnv = {}):
   return {
     fetches_urls: options.fetches_urls ?? false,
     inputs: options.inputs ?? 'url',
+    takes_reasoning: form.reasoning_content_input,
     async generate(request, signal) {
       signal.throwIfAborted()
       const started = servers.length > 1 ? chance.now() : 0

@@ -26,16 +26,23 @@ function encodeAssistant(message: Extract<ChatMessage, { role: 'assistant' }>, f
   const { content, refusal, tool_calls } = message
   const calls = tool_calls !== undefined && tool_calls.length > 0 ? tool_calls.map(encodeCall) : undefined
   const reasoning = form.reasoning_content_input ? message.reasoning : undefined
+  const is_missing = form.reasoning_content_input && calls !== undefined && !reasoning
   return {
     role: 'assistant',
     content: calls === undefined ? encodeContent(content || (refusal ?? '')) : content && encodeContent(content),
     name: message.name,
     tool_calls: calls,
     refusal,
-    reasoning_content: reasoning,
+    reasoning_content: is_missing ? BLANK_REASONING : reasoning,
     reasoning,
   }
 }
+
+/**
+ * DeepSeek and Kimi refuse every request with a call of the model that has no reasoning, or an empty one: the client dropped it, another model
+ * made the call, or this one did not think. Source: https://github.com/earendil-works/pi/issues/4251
+ */
+const BLANK_REASONING = ' '
 
 function encodeCall({ id, function: { name, arguments: text }, extra_content }: ChatToolCall): object {
   return { id, type: 'function', function: { name, arguments: argumentsText(text) }, extra_content }
