@@ -9,7 +9,7 @@ import type { ChatEngine, ChatEvent, ChatRequest } from '../contract.ts'
 import { fanOut } from '../fan-out.ts'
 import { readWords } from '../server-words.ts'
 import { SystemMessages } from '../system-messages.ts'
-import { callFault } from './call-error.ts'
+import { callFault, isThinkingMissing } from './call-error.ts'
 import { encodeRequest } from './encode-request.ts'
 import { WholeAnswer, withJsonReplies } from './json-reply.ts'
 import type { CallOptions, Model, StreamPart } from './model.ts'
@@ -70,7 +70,13 @@ export function aiSdkChat(options: AiSdkChatOptions, env: Pick<EngineEnv, 'log' 
       const call = encodeRequest(request, options)
       await rehearse(rehearsal.languageModel(request.model), call)
       const abortSignal = AbortSignal.any([signal, leaving.signal])
-      for await (const part of await partsOf({ ...call, abortSignal }, request.model)) {
+      const ask = (each: CallOptions) => partsOf({ ...each, abortSignal }, request.model)
+      const parts = await ask(call).catch((thrown: unknown) => {
+        if (call.reasoning === undefined || !isThinkingMissing(thrown)) throw thrown
+        const { reasoning: _, ...without } = call
+        return ask(without)
+      })
+      for await (const part of parts) {
         signal.throwIfAborted()
         const events = reader.read(part)
         if (events.length === 0) continue

@@ -42,6 +42,17 @@ export function callFault(thrown: unknown, begun: boolean, words: ReadWords): En
   return errorObjectError(asRecord(thrown)?.error ?? thrown, { begun, words })
 }
 
+/**
+ * Whether Anthropic refuses to think since the last calls of the history lack the signed thinking that led to them: chat requests do not
+ * carry it. Source: https://github.com/openai/openai-agents-python/issues/765
+ */
+export function isThinkingMissing(thrown: unknown): boolean {
+  const { statusCode, responseBody } = asRecord(thrown) ?? {}
+  return (
+    statusCode === 400 && typeof responseBody === 'string' && /expected `?(redacted_)?thinking\b/i.test(responseBody)
+  )
+}
+
 /** What packages throw before they send a request that the model cannot take. */
 export const REFUSALS: ReadonlySet<string> = new Set(['AI_UnsupportedFunctionalityError', 'AI_InvalidPromptError'])
 

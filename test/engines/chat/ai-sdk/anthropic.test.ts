@@ -156,6 +156,26 @@ test('Anthropic: settings that change nothing are not sent, and what may be igno
     assert.deepEqual(sent, [none, [0.5, undefined, undefined], none, none])
   }))
 
+test('Anthropic: a history whose calls have lost their thinking is answered without thinking', () =>
+  using(anthropic(), async ({ engine, reply, received }) => {
+    const message =
+      'messages.1.content.0.type: Expected `thinking` or `redacted_thinking`, but found `tool_use`. When `thinking` is enabled, a final `assistant` message must start with a thinking block.'
+    reply(status(400, failure('invalid_request_error', message)))
+    const called = { type: 'function' as const, function: { name: 'tide', arguments: '{}' } }
+    const events = await allEvents(engine, {
+      ...asked,
+      reasoning_effort: 'low',
+      messages: [
+        { role: 'user', content: 'Hi' },
+        { role: 'assistant', content: null, tool_calls: [{ id: 'call_1', ...called }] },
+        { role: 'tool', tool_call_id: 'call_1', content: 'High.' },
+      ],
+    })
+    assertEventOrder(events, 1)
+    const thinking = received.map(({ body }) => (body.thinking as { type: string } | undefined)?.type)
+    assert.deepEqual(thinking, ['enabled', undefined])
+  }))
+
 const failure = (type: string, message = LEAK) => ({ type: 'error', error: { type, message } })
 const FAULTS: Fault[] = [
   ['status 400', 'rejected', status(400, failure('invalid_request_error'))],
