@@ -23,6 +23,19 @@ export type EngineErrorKind = (typeof ENGINE_ERROR_KINDS)[number]
  */
 export type ContextOverflow = { limit: number; asked: number; input?: number }
 
+/**
+ * A part of a chat request that we write, so no client can correct it. `call_ids`: ids that another provider gave to earlier calls. `plain`: an
+ * answer that is not streamed.
+ */
+export type FormPart =
+  | 'max_tokens'
+  | 'max_completion_tokens'
+  | 'stream_options'
+  | 'extra_content'
+  | 'reasoning_details'
+  | 'call_ids'
+  | 'plain'
+
 type Details = {
   /** With `rejected`: what was refused, if not the request as a whole. */
   subject?: 'reference_media' | undefined
@@ -37,6 +50,8 @@ type Details = {
   public_message?: string | undefined
   /** With `rejected`: the field of the request at fault, by its name in chat completions. */
   param?: string | undefined
+  /** With `rejected`: what the server does not take of how we write requests. */
+  refused_form?: FormPart | undefined
   /** No request can succeed before the operator acts: credentials, the balance at the provider, the name of the model, the address. */
   needs_operator?: boolean
   /** What the server said, for the log alone, without what may be of the request, an address or a credential. */
@@ -55,6 +70,7 @@ export class EngineError extends Error {
   readonly tokens: ContextOverflow | undefined
   readonly public_message: string | undefined
   readonly param: string | undefined
+  readonly refused_form: FormPart | undefined
   readonly needs_operator: boolean
   /** Not a member: whoever writes the error out does not write it by accident. */
   readonly #reason: string | undefined
@@ -69,6 +85,7 @@ export class EngineError extends Error {
     this.tokens = details.tokens
     this.public_message = details.public_message
     this.param = details.param
+    this.refused_form = details.refused_form
     this.needs_operator = details.needs_operator ?? false
     this.#reason = details.reason
   }

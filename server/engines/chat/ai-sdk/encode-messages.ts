@@ -1,3 +1,4 @@
+import { portableCallId } from '../call-id.ts'
 import type { ChatMessage, ChatPart, ChatToolCall, TextPart } from '../contract.ts'
 import { argumentsOf, isBlank } from '../empty.ts'
 import { metadataOf } from './extra-content.ts'
@@ -35,7 +36,7 @@ function encodeMessage(message: ChatMessage, toolNames: Map<string, string>): Pr
       const toolName = toolNames.get(tool_call_id)
       if (toolName === undefined) throw refused('messages', 'a tool result must follow its tool call.')
       const output = { type: 'text' as const, value: textOf(message.content) }
-      return { role: 'tool', content: [{ type: 'tool-result', toolCallId: tool_call_id, toolName, output }] }
+      return { role: 'tool', content: [{ type: 'tool-result', toolCallId: callId(tool_call_id), toolName, output }] }
     }
   }
 }
@@ -53,7 +54,18 @@ function encodeAssistant(
 function encodeCall({ id, function: { name, arguments: text }, extra_content }: ChatToolCall): ToolCallPart {
   const providerOptions = metadataOf(extra_content)
   const input = argumentsOf(text)
-  return { type: 'tool-call', toolCallId: id, toolName: name, input, ...(providerOptions && { providerOptions }) }
+  return {
+    type: 'tool-call',
+    toolCallId: callId(id),
+    toolName: name,
+    input,
+    ...(providerOptions && { providerOptions }),
+  }
+}
+
+/** Anthropic and Bedrock take no other form, and no provider gives another. Source: https://github.com/vercel/ai/issues/5171 */
+function callId(id: string): string {
+  return /^[\w-]{1,64}$/.test(id) ? id : portableCallId(id)
 }
 
 function partsOf(content: string | ChatPart[]): ChatPart[] {

@@ -11,8 +11,9 @@ import { readWords } from '../server-words.ts'
 import { SystemMessages } from '../system-messages.ts'
 import { call } from './call.ts'
 import type { CallLimits, CallOutcome, CallTarget } from './call-ends.ts'
-import { encodeRequest, type RequestForm } from './encode-request.ts'
+import { encodeRequest } from './encode-request.ts'
 import { completionReader } from './read/completion.ts'
+import { otherForm, type RequestForm } from './request-form.ts'
 
 const Headers = Type.Record(
   Type.String({ pattern: "^[A-Za-z0-9!#$%&'*+.^_`|~-]+$" }),
@@ -87,11 +88,11 @@ export type OpenaiChatEnv = Pick<EngineEnv, 'log' | 'upstream'> & { chance?: Cha
 
 /**
  * Any server of OpenAI's `/chat/completions`: vLLM, SGLang, llama.cpp, Ollama, OpenAI, OpenRouter. A request goes to another server
- * only while nothing of it was sent, or when a server has no capacity, and never twice to one.
+ * only while nothing of it was sent, or when a server has no capacity, and twice to one only in another form.
  * Source: docs/engines.md, chat servers.
  */
 export function openaiChat(options: OpenaiChatOptions, env: OpenaiChatEnv = {}): ChatEngine {
-  const servers = openServers(options)
+  const servers = openServers(options, formOf(options))
   const chance = env.chance ?? { random: Math.random, now: () => performance.now() }
   const health = endpointHealth(
     servers.map(({ weight }) => weight),
@@ -99,16 +100,30 @@ export function openaiChat(options: OpenaiChatOptions, env: OpenaiChatEnv = {}):
   )
   const limits = limitsOf(options, env)
   const secrets = secretsOf(options)
-  const form = formOf(options)
 
-  async function ask(
-    server: number,
-    request: ChatRequest,
-    signal: AbortSignal,
-    total_ms: number,
-  ): Promise<CallOutcome> {
+  /** A request that a server refuses for the way in which we wrote it is written in another, which is kept when it is accepted. */
+  async function ask(server: number, ...[request, signal, total_ms]: Asking): Promise<CallOutcome> {
+    let { form } = servers[server]!
+    for (;;) {
+      const outcome = await send(server, form, request, signal, total_ms)
+      const other = outcome.accepted === null ? otherForm(form, outcome.refused) : null
+      if (other === null) {
+        if (outcome.accepted !== null && form !== servers[server]!.form) keepForm(server, form)
+        return outcome
+      }
+      form = other
+    }
+  }
+
+  function keepForm(server: number, form: RequestForm): void {
+    servers[server]!.form = form
+    const detail = `The server refuses ${[...form.refused].join(', ')}. Requests are sent without, as with the settings in docs/engines.md.`
+    env.log?.error('chat_engine_needs_operator', { engine: 'openai', detail })
+  }
+
+  async function send(server: number, form: RequestForm, ...[request, signal, total_ms]: Asking): Promise<CallOutcome> {
     const { target, model } = servers[server]!
-    const stream = request.stream || options.stream_plain === true
+    const stream = request.stream || form.stream_plain
     const words = readWords(request, [model, request.model, ...secrets])
     let body: string | readonly Buffer[]
     try {
@@ -139,7 +154,7 @@ export function openaiChat(options: OpenaiChatOptions, env: OpenaiChatEnv = {}):
   return {
     fetches_urls: options.fetches_urls ?? false,
     inputs: options.inputs ?? 'url',
-    takes_reasoning: form.reasoning_content_input,
+    takes_reasoning: options.reasoning_content_input ?? false,
     async generate(request, signal) {
       signal.throwIfAborted()
       const started = servers.length > 1 ? chance.now() : 0
@@ -191,10 +206,13 @@ function formOf(options: OpenaiChatOptions): RequestForm {
     assistant_after_tool: options.assistant_after_tool ?? false,
     accepts: options.accepts,
     parallel_tool_calls: options.parallel_tool_calls ?? true,
+    stream_plain: options.stream_plain ?? false,
+    refused: new Set(),
   }
 }
 
-type Server = { pool: Pool; target: CallTarget; weight: number; model: string | undefined }
+type Server = { pool: Pool; target: CallTarget; weight: number; model: string | undefined; form: RequestForm }
+type Asking = [request: ChatRequest, signal: AbortSignal, total_ms: number]
 
 /** Framing, connection and coding are ours: a server that compresses its reply holds pieces back. */
 const RESERVED_HEADERS = new Set([
@@ -212,14 +230,14 @@ const RESERVED_HEADERS = new Set([
 const CONNECTIONS = 4096
 const CONNECT_MS = 10_000
 
-function openServers(options: OpenaiChatOptions): Server[] {
+function openServers(options: OpenaiChatOptions, form: RequestForm): Server[] {
   const { endpoints = [{ base_url: options.base_url! }], connections = CONNECTIONS } = options
   return endpoints.map(({ base_url, api_key = options.api_key, weight = 1, model }) => {
     const base = new URL(withVersion(base_url))
     const pool = new Pool(base.origin, { connections, pipelining: 1, allowH2: false, connectTimeout: CONNECT_MS })
     const path = `${base.pathname}/chat/completions`
     const target = { dispatcher: pool, path, headers: headersOf(api_key, options.headers) }
-    return { pool, target, weight, model }
+    return { pool, target, weight, model, form }
   })
 }
 

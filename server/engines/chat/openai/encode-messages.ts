@@ -1,11 +1,10 @@
+import { portableCallId } from '../call-id.ts'
 import type { ChatMessage, ChatPart, ChatToolCall, TextPart } from '../contract.ts'
 import { argumentsText } from '../empty.ts'
-
-/** `developer_role`: the server knows that role. `reasoning_content_input`: it takes earlier reasoning back. */
-export type MessageForm = { developer_role: boolean; reasoning_content_input: boolean }
+import type { RequestForm } from './request-form.ts'
 
 /** One message as it goes on the wire, each member by its name. */
-export function encodeMessage(message: ChatMessage, form: MessageForm): object {
+export function encodeMessage(message: ChatMessage, form: RequestForm): object {
   switch (message.role) {
     case 'system':
     case 'developer': {
@@ -15,16 +14,17 @@ export function encodeMessage(message: ChatMessage, form: MessageForm): object {
     case 'user':
       return { role: 'user', content: encodeContent(message.content), name: message.name }
     case 'tool':
-      return { role: 'tool', tool_call_id: message.tool_call_id, content: encodeContent(message.content) }
+      return { role: 'tool', tool_call_id: callId(message.tool_call_id, form), content: encodeContent(message.content) }
     case 'assistant':
       return encodeAssistant(message, form)
   }
 }
 
 /** An assistant message without content is only taken with tool calls, so a refusal, or an empty text, takes its place. */
-function encodeAssistant(message: Extract<ChatMessage, { role: 'assistant' }>, form: MessageForm): object {
+function encodeAssistant(message: Extract<ChatMessage, { role: 'assistant' }>, form: RequestForm): object {
   const { content, refusal, tool_calls } = message
-  const calls = tool_calls !== undefined && tool_calls.length > 0 ? tool_calls.map(encodeCall) : undefined
+  const calls =
+    tool_calls !== undefined && tool_calls.length > 0 ? tool_calls.map((call) => encodeCall(call, form)) : undefined
   const reasoning = form.reasoning_content_input ? message.reasoning : undefined
   const is_missing = form.reasoning_content_input && calls !== undefined && !reasoning
   return {
@@ -44,8 +44,22 @@ function encodeAssistant(message: Extract<ChatMessage, { role: 'assistant' }>, f
  */
 const BLANK_REASONING = ' '
 
-function encodeCall({ id, function: { name, arguments: text }, extra_content }: ChatToolCall): object {
-  return { id, type: 'function', function: { name, arguments: argumentsText(text) }, extra_content }
+function encodeCall(call: ChatToolCall, form: RequestForm): object {
+  const { id, function: called, extra_content } = call
+  return {
+    id: callId(id, form),
+    type: 'function',
+    function: { name: called.name, arguments: argumentsText(called.arguments) },
+    extra_content: form.refused.has('extra_content') ? undefined : extra_content,
+  }
+}
+
+/**
+ * Servers want the ids that they gave, but some take no others: OpenAI none over 40 characters, Mistral 9 letters and digits, Anthropic none
+ * with the dots and colons of Kimi. Those get ids that every one takes.
+ */
+function callId(id: string, { refused }: RequestForm): string {
+  return refused.has('call_ids') ? portableCallId(id) : id
 }
 
 function encodeContent(content: string | Array<TextPart | ChatPart>): unknown {

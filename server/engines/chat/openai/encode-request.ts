@@ -1,19 +1,9 @@
 import { writeJson } from '../../../platform/json/write.ts'
 import type { ChatRequest, ChatTool, ChatToolChoice } from '../contract.ts'
 import { sentSampling } from '../sampling.ts'
-import { type MessageOrder, orderedMessages } from '../system-messages.ts'
-import { encodeMessage, type MessageForm } from './encode-messages.ts'
-
-/**
- * What differs between servers in how a request is written. `accepts`: sampling parameters that the server has, as far as the operator says.
- * `parallel_tool_calls`: it has the parameter.
- */
-export type RequestForm = MessageForm &
-  Omit<MessageOrder, 'reasoning'> & {
-    max_tokens_field: 'max_completion_tokens' | 'max_tokens'
-    accepts: readonly string[] | undefined
-    parallel_tool_calls: boolean
-  }
+import { orderedMessages } from '../system-messages.ts'
+import { encodeMessage } from './encode-messages.ts'
+import type { RequestForm } from './request-form.ts'
 
 /**
  * The body of `POST /chat/completions`: members of the contract, each by its name, and nothing else of what the client sent.
@@ -31,7 +21,7 @@ export function encodeRequest(
     model: upstream.model,
     messages: messages.map((message) => encodeMessage(message, form)),
     stream: upstream.stream,
-    stream_options: upstream.stream ? { include_usage: true } : undefined,
+    stream_options: upstream.stream && !form.refused.has('stream_options') ? { include_usage: true } : undefined,
     n: request.n > 1 ? request.n : undefined,
     ...sentSampling(request, form.accepts),
     seed: request.seed,

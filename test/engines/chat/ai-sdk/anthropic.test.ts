@@ -156,21 +156,35 @@ test('Anthropic: settings that change nothing are not sent, and what may be igno
     assert.deepEqual(sent, [none, [0.5, undefined, undefined], none, none])
   }))
 
+const calling = (id: string): ChatRequest['messages'] => [
+  { role: 'user', content: 'Hi' },
+  {
+    ...{ role: 'assistant', content: null },
+    tool_calls: [{ id, type: 'function', function: { name: 'tide', arguments: '{}' } }],
+  },
+  { role: 'tool', tool_call_id: id, content: 'High.' },
+]
+
+test('Anthropic: the id that another provider gave to a call is replaced by one of its form', () =>
+  using(anthropic(), async ({ engine, received }) => {
+    for (const id of ['functions.tide:0', 'toolu_01A-b']) await allEvents(engine, { ...asked, messages: calling(id) })
+    const ids = received.map(({ body }) =>
+      JSON.stringify(body)
+        .match(/"(?:tool_use_)?id":"[^"]*"/g)!
+        .join(),
+    )
+    assert.deepEqual(ids, [
+      '"id":"2e061de36","tool_use_id":"2e061de36"',
+      '"id":"toolu_01A-b","tool_use_id":"toolu_01A-b"',
+    ])
+  }))
+
 test('Anthropic: a history whose calls have lost their thinking is answered without thinking', () =>
   using(anthropic(), async ({ engine, reply, received }) => {
     const message =
       'messages.1.content.0.type: Expected `thinking` or `redacted_thinking`, but found `tool_use`. When `thinking` is enabled, a final `assistant` message must start with a thinking block.'
     reply(status(400, failure('invalid_request_error', message)))
-    const called = { type: 'function' as const, function: { name: 'tide', arguments: '{}' } }
-    const events = await allEvents(engine, {
-      ...asked,
-      reasoning_effort: 'low',
-      messages: [
-        { role: 'user', content: 'Hi' },
-        { role: 'assistant', content: null, tool_calls: [{ id: 'call_1', ...called }] },
-        { role: 'tool', tool_call_id: 'call_1', content: 'High.' },
-      ],
-    })
+    const events = await allEvents(engine, { ...asked, reasoning_effort: 'low', messages: calling('call_1') })
     assertEventOrder(events, 1)
     const thinking = received.map(({ body }) => (body.thinking as { type: string } | undefined)?.type)
     assert.deepEqual(thinking, ['enabled', undefined])

@@ -4,6 +4,7 @@ import { type ErrorDetail, errorDetail, printable, retryAfterSeconds } from '../
 import type { ReadWords } from '../../server-words.ts'
 import { readContextLength } from '../context-length.ts'
 import { isAboutModel, isAboutRequest, paramOf } from './refusal.ts'
+import { refusedForm } from './refused-form.ts'
 
 export type ReplyHeaders = Record<string, string | string[] | undefined>
 
@@ -18,11 +19,15 @@ export function errorObjectError(
   { begun, words }: { begun: boolean; words?: ReadWords | undefined },
 ): EngineError {
   const complaint = complaintIn({ error }, words)
-  const { kind, tokens, reason, engine_code, param, needs_operator } = faultOf(statusMeant(complaint), {}, complaint)
+  const { kind, tokens, reason, engine_code, param, refused_form, needs_operator } = faultOf(
+    statusMeant(complaint),
+    {},
+    complaint,
+  )
   const isLate = begun && (kind === 'rejected' || kind === 'context_length')
   return new EngineError(isLate ? 'failed' : kind, 'The model server reports an error.', {
     ...{ reason, engine_code, needs_operator },
-    ...(!begun && { tokens, param }),
+    ...(!begun && { tokens, param, refused_form }),
   })
 }
 
@@ -56,8 +61,8 @@ function faultOf(status: number, headers: ReplyHeaders, complaint: Complaint): E
   const isBusy = !REFUSALS.has(status) && meaningOfCode(code) === 'busy'
   const kind = isBusy ? 'overloaded' : kindOfStatus(status)
   const retry_after_seconds = kind === 'overloaded' ? retryAfter(headers) : undefined
-  const param = kind === 'rejected' ? paramOf(complaint) : undefined
-  return new EngineError(kind, said, { ...about, retry_after_seconds, param })
+  const refused = kind === 'rejected' && { param: paramOf(complaint), refused_form: refusedForm(complaint) }
+  return new EngineError(kind, said, { ...about, retry_after_seconds, ...refused })
 }
 
 function statusMeant(complaint: Complaint): number {

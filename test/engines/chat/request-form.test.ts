@@ -1,0 +1,102 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { ChatEvent, ChatRequest } from '../../../server/engines/chat/contract.ts'
+import { type OpenaiChatOptions, openaiChat } from '../../../server/engines/chat/openai/adapter.ts'
+import { type ChatUpstream, startChatUpstream } from '../../support/upstream/chat-upstream.ts'
+import { allEvents, assertEventOrder, textRequest } from './contract.ts'
+
+test('what a server refuses of the way in which we write requests is left out of this one and of later ones', async () => {
+  const error = (message: string, param: string | null = null) => ({ error: { message, param } })
+  const extra = (...loc: unknown[]) => ({ detail: [{ loc: ['body', ...loc], msg: 'Extra inputs are not permitted' }] })
+  const id = 'functions.tide:0'
+  const call = { id, type: 'function' as const, function: { name: 'weather', arguments: '{}' } }
+  const messages: ChatRequest['messages'] = [
+    { role: 'assistant', content: null, tool_calls: [{ ...call, extra_content: { google: {} } }] },
+    { role: 'tool', tool_call_id: id, content: 'Rain.' },
+  ]
+  type Json = { messages: [{ tool_calls: Array<typeof call & { extra_content?: object }> }, { tool_call_id: string }] }
+  const calls = ({ messages: [{ tool_calls }, { tool_call_id }] }: Json) => [tool_calls[0]!.id, tool_call_id]
+  const cases: ReadonlyArray<[body: object, member: (json: Json & Record<string, unknown>) => unknown, then: unknown]> =
+    [
+      // Azure's Mistral: https://github.com/NousResearch/hermes-agent/issues/9705
+      [extra('stream_options', 'include_usage'), (json) => json.stream_options, undefined],
+      // Mistral: https://github.com/editor-code-assistant/eca/issues/231
+      [
+        { object: 'error', message: extra('max_completion_tokens'), type: 'invalid_request_error' },
+        (json) => [json.max_completion_tokens, json.max_tokens],
+        [undefined, 5],
+      ],
+      [
+        extra('messages', 0, 'tool_calls', 0, 'extra_content'),
+        (json) => json.messages[0].tool_calls[0]!.extra_content,
+        undefined,
+      ],
+      // https://github.com/zed-industries/zed/issues/53034
+      [
+        error(`Tool call id was ${id} but must be a-z, A-Z, 0-9, with a length of 9.`),
+        calls,
+        ['2e061de36', '2e061de36'],
+      ],
+      [
+        error("Invalid 'messages[0].tool_calls[0].id': string too long. Expected a string with maximum length 40."),
+        calls,
+        ['2e061de36', '2e061de36'],
+      ],
+    ]
+  for (const [body, member, then] of cases) {
+    await withUpstream({}, async ({ ask, upstream, alarms }) => {
+      const request = textRequest('m', { stream: true, messages, max_tokens: 5 })
+      upstream.reply({ kind: 'json', status: 422, body })
+      for (let i = 0; i < 2; i++) assertEventOrder(await ask(request), 1)
+      const sent = upstream.requests.map(({ json }) => member(json as Json & Record<string, unknown>))
+      assert.equal(sent.length, 3, JSON.stringify(body))
+      assert.notDeepEqual(sent[0], then)
+      assert.deepEqual(alarms, ['chat_engine_needs_operator'])
+      assert.deepEqual(sent.slice(1), [then, then])
+    })
+  }
+})
+
+test('a server that only streams, or that knows the newer name of the limit alone, is asked so', () =>
+  withUpstream({ max_tokens_field: 'max_tokens' }, async ({ ask, upstream }) => {
+    const refuse = (message: string) => upstream.reply({ kind: 'json', status: 400, body: { error: { message } } })
+    // https://github.com/langchain4j/langchain4j/issues/3974
+    refuse('parameter.enable_thinking must be set to false for non-streaming calls')
+    assertEventOrder(await ask(textRequest('m')), 1)
+    refuse("Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.")
+    await ask(textRequest('m', { max_tokens: 5 }))
+    const sent = upstream.requests.map(({ json }) => [json!.stream, json!.max_tokens, json!.max_completion_tokens])
+    const none = [undefined, undefined]
+    assert.deepEqual(sent, [
+      [false, ...none],
+      [true, ...none],
+      [true, 5, undefined],
+      [true, undefined, 5],
+    ])
+  }))
+
+test('a refusal of the value of a limit is not taken for one of its name', () =>
+  withUpstream({}, async ({ ask, upstream }) => {
+    const message = 'max_completion_tokens is too large: 5. This model supports at most 4 completion tokens.'
+    upstream.reply({ kind: 'json', status: 400, body: { error: { message, param: 'max_completion_tokens' } } })
+    await assert.rejects(ask(textRequest('m', { max_tokens: 5 })), { kind: 'rejected', param: 'max_completion_tokens' })
+    assert.equal(upstream.requests.length, 1)
+  }))
+
+type Subject = { upstream: ChatUpstream; alarms: string[]; ask(request: ChatRequest): Promise<ChatEvent[]> }
+
+async function withUpstream(
+  options: Partial<OpenaiChatOptions>,
+  body: (subject: Subject) => Promise<void>,
+): Promise<void> {
+  const upstream = await startChatUpstream()
+  const alarms: string[] = []
+  const log = { error: (event: string) => void alarms.push(event), warn() {}, info() {}, debug() {} }
+  const engine = openaiChat({ kind: 'openai', base_url: upstream.url, ...options }, { log })
+  try {
+    await body({ upstream, alarms, ask: (request) => allEvents(engine, request) })
+  } finally {
+    await engine.close?.()
+    await upstream.close()
+  }
+}
