@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { CALL_ID_MAX } from '../engines/chat/call-id.ts'
 import { randomHex } from '../platform/ids.ts'
 
 /** Prefixes of item ids, by kind of item. Outputs of calls and additional tools occur only in input. Source: contract 1.2. */
@@ -25,9 +26,6 @@ export function callId(response_id: string, index: number, given: string | undef
     ? given
     : `call_${derived(response_id, 'call', index).slice(0, 24)}`
 }
-
-/** Longest id of a call that clients accept. */
-const CALL_ID_MAX = 64
 
 function derived(response_id: string, kind: string, index: number): string {
   return createHash('sha256').update(`${response_id}:${kind}:${index}`).digest('hex').slice(0, 48)

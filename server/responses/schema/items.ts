@@ -1,5 +1,6 @@
 import Type, { type Static } from 'typebox'
 import { AnyObject, ExtraContent, LENGTHS_MAX } from '../../chat/schema.ts'
+import { CALL_ID_MAX } from '../../engines/chat/call-id.ts'
 import {
   InputFile,
   InputImage,
@@ -55,7 +56,7 @@ export const SENT_MESSAGES = {
   system: Type.Object({ ...message, role: Type.Literal('system'), content: InputContent }),
 }
 
-const call_id = Type.String({ minLength: 1, maxLength: 256 })
+const call_id = Type.String({ minLength: 1, maxLength: CALL_ID_MAX })
 const sentCall = { ...sent, call_id, name: Name, extra_content: Type.Optional(ExtraContent) }
 const OutputParts = Type.Union([...SentTexts, SentImage, SentFile, SentEncrypted])
 const sentOutput = {

@@ -83,8 +83,8 @@ test('200: calls are streamed one after another, however the model server interl
   )
 })
 
-test('200: calls without an id, with a duplicate id or a long one get a new id', async () => {
-  const calls = ['', 'same', 'same', 'x'.repeat(65)].flatMap((id, i) =>
+test('200: calls without an id, with a duplicate id or an endless one get a new id', async () => {
+  const calls = ['', 'same', 'same', 'x'.repeat(16_385)].flatMap((id, i) =>
     callDeltas(i, { id, name: 'look', pieces: [`{"at":${i}}`] }),
   )
   const { built } = await stream(calls, { tools: [functionTool('look')] }, 'tool_calls')

@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import { CALL_ID_MAX } from '../../call-id.ts'
 import type { ChatEvent, ExtraContent } from '../../contract.ts'
 import { beginsJson } from '../read/json-end.ts'
 import { type CallArguments, emptyArguments, isNoArguments, isSameJson, isUndecided, write } from './arguments.ts'
@@ -144,8 +145,6 @@ function release(list: CallList, call: Call): void {
   list.named += 1
 }
 
-const ID_LENGTH_MAX = 256
-
 /** Emits what is new of a call. `is_named`: its name is complete. */
 function emit(
   list: CallList,
@@ -168,7 +167,7 @@ function emit(
   }
   if (isHead) {
     call.number = list.emitted++
-    const isUsable = call.id !== '' && call.id.length <= ID_LENGTH_MAX && !list.emitted_ids.has(call.id)
+    const isUsable = call.id !== '' && call.id.length <= CALL_ID_MAX && !list.emitted_ids.has(call.id)
     const id = isUsable ? call.id : newCallId()
     list.emitted_ids.add(id)
     Object.assign(event, { call: call.number, id, name: call.name })

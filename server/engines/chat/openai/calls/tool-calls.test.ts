@@ -44,10 +44,13 @@ test('complete arguments that come before the name are kept, as is what comes wi
 })
 
 test('a missing, empty, repeated or endless id is replaced by one of ours', () => {
-  for (const id of [undefined, '', null, 7, 'x'.repeat(300)]) {
+  for (const id of [undefined, '', null, 7, 'x'.repeat(16_385)]) {
     const [call] = callsOf(read([[{ index: 0, id, function: { name: 'f', arguments: '{}' } }]]))
     assert.match(call!.id, /^call_[0-9a-f]{24}$/)
   }
+  // https://github.com/BerriAI/litellm/pull/16895
+  const id = `call_0a__thought__${'QUJD'.repeat(1000)}`
+  assert.equal(callsOf(read([[{ index: 0, id, function: { name: 'f', arguments: '{}' } }]]))[0]!.id, id)
   const twice = callsOf(
     read([
       [
