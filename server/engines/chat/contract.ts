@@ -9,7 +9,8 @@ export type ChatPart =
 export type TextPart = Extract<ChatPart, { type: 'text' }>
 
 /**
- * What a server wants back with a call in the next request, and no one here reads: Gemini's `{ google: { thought_signature } }`.
+ * What a server wants back with a call in the next request, and no one here reads: Gemini's `{ google: { thought_signature } }`, and
+ * OpenRouter's `{ openrouter: { reasoning_details } }`, which is of the message there.
  * Source: https://ai.google.dev/gemini-api/docs/thought-signatures
  */
 export type ExtraContent = Record<string, unknown>

@@ -183,3 +183,33 @@ test('200: the reasoning of a model that accepts it is kept in a chain without i
     ['I should look.', ' '],
   )
 })
+
+test("200: OpenRouter's encrypted reasoning goes with the last call, and back where OpenRouter wants it", async () => {
+  // https://github.com/microsoft/agent-framework/issues/2947
+  const sealed = (id: string) => ({ type: 'reasoning.encrypted', data: 'c2lnbmVk', id, format: 'google-gemini-v1' })
+  const text = { type: 'reasoning.text', text: 'I should look.' }
+  const deltas = [
+    { reasoning_details: [text] },
+    { reasoning_details: [sealed('c1')], tool_calls: [{ index: 0, ...call('c1') }] },
+    { tool_calls: [{ index: 1, ...call('c2') }] },
+    { reasoning_details: [sealed('c2')] },
+  ]
+  const reply = replyOf(deltas, { finish_reason: 'tool_calls' })
+  const sent = () => {
+    const [message] = sentMessages().filter((each) => each.tool_calls) as Array<SentMessage & Record<string, unknown>>
+    return [message!.reasoning_details, message!.tool_calls]
+  }
+  const wanted = [
+    [sealed('c1'), sealed('c2')],
+    [call('c1'), call('c2')],
+  ]
+  const { built } = await streamResponse(service, person, { reply, tools })
+  await createResponse(service.app, person, { tools, previous_response_id: built.id, input: OUTPUTS })
+  assert.deepEqual(sent(), wanted)
+  service.upstream.reply(reply)
+  const { body } = await ask(service.app, person)
+  const outputs = ['c1', 'c2'].map((tool_call_id) => ({ role: 'tool', tool_call_id, content: 'blue' }))
+  const messages = [{ role: 'user', content: 'Hello' }, body.choices[0].message, ...outputs]
+  await ask(service.app, person, { messages })
+  assert.deepEqual(sent(), wanted)
+})

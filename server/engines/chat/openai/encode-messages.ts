@@ -1,3 +1,4 @@
+import { asRecord } from '../../../platform/json/record.ts'
 import { portableCallId } from '../call-id.ts'
 import type { ChatMessage, ChatPart, ChatToolCall, TextPart } from '../contract.ts'
 import { argumentsText } from '../empty.ts'
@@ -35,7 +36,14 @@ function encodeAssistant(message: Extract<ChatMessage, { role: 'assistant' }>, f
     refusal,
     reasoning_content: is_missing ? BLANK_REASONING : reasoning,
     reasoning,
+    reasoning_details: form.refused.has('reasoning_details') ? undefined : sealedOf(tool_calls ?? []),
   }
+}
+
+/** OpenRouter's encrypted reasoning, which its calls carry for it: see `endMessage`. */
+function sealedOf(calls: readonly ChatToolCall[]): unknown[] | undefined {
+  const details = calls.flatMap(({ extra_content }) => asRecord(extra_content?.openrouter)?.reasoning_details ?? [])
+  return details.length > 0 ? details : undefined
 }
 
 /**
@@ -50,7 +58,8 @@ function encodeCall(call: ChatToolCall, form: RequestForm): object {
     id: callId(id, form),
     type: 'function',
     function: { name: called.name, arguments: argumentsText(called.arguments) },
-    extra_content: form.refused.has('extra_content') ? undefined : extra_content,
+    extra_content:
+      form.refused.has('extra_content') || extra_content?.openrouter !== undefined ? undefined : extra_content,
   }
 }
 

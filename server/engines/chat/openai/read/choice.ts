@@ -2,7 +2,7 @@ import { asRecord } from '../../../../platform/json/record.ts'
 import type { ChatEvent, FinishReason } from '../../contract.ts'
 import { type Ending, finishReason, readFinishReason } from '../../finish-reason.ts'
 import { unreadable } from './error.ts'
-import { callsOf, emptyMessage, hasContent, type Message, readDelta, readMessage } from './message.ts'
+import { callsOf, emptyMessage, endMessage, hasContent, type Message, readDelta, readMessage } from './message.ts'
 
 /**
  * `numbers`: those that the server gives it. `word`: the server's own for `ending`. `late`: how many times the message has gone on after a
@@ -76,7 +76,7 @@ function isNothing(value: unknown): boolean {
 export function finishAll(choices: readonly Choice[], events: ChatEvent[]): void {
   const reasons = choices.map(reasonOf)
   for (const [i, { message }] of choices.entries()) {
-    message.calls?.end(events, { run: reasons[i] === 'tool_calls' })
+    endMessage(message, { run: reasons[i] === 'tool_calls' }, events)
     events.push({ type: 'finish', choice: message.choice, reason: reasons[i]! })
   }
 }

@@ -12,12 +12,14 @@ export type Message = {
   reasoning: string
   refusal: string
   calls: ToolCalls | null
+  /** OpenRouter's encrypted reasoning. */
+  readonly sealed: unknown[]
   /** Whether any of it came as a delta. */
   has_deltas: boolean
 }
 
 export function emptyMessage(choice: number, tools: ReadonlySet<string>): Message {
-  return { choice, tools, text: '', reasoning: '', refusal: '', calls: null, has_deltas: false }
+  return { choice, tools, text: '', reasoning: '', refusal: '', calls: null, sealed: [], has_deltas: false }
 }
 
 /** Whether anything of an answer has been emitted. */
@@ -46,6 +48,7 @@ export function readDelta(
     events.push({ type: 'text-delta', choice, text })
   }
   if (typeof refusal === 'string') addRefusal(message, refusal, events)
+  if (delta.reasoning_details != null) message.sealed.push(...sealedIn(delta.reasoning_details))
   if (tool_calls == null && delta.function_call == null) return
   message.calls ??= toolCalls(choice, message.tools)
   message.calls.read(callsOf(delta), events)
@@ -80,6 +83,22 @@ export function readMessage(
   if (list.length === 0) return
   message.calls = calls ?? toolCalls(message.choice, message.tools)
   message.calls.readWhole(list, events)
+}
+
+/**
+ * No more will come of the message. `run`: the client is to run its calls. OpenRouter wants its encrypted reasoning back beside the calls
+ * that it led to: the last of them carries it to the client. Source: https://openrouter.ai/docs/use-cases/reasoning-tokens
+ */
+export function endMessage({ choice, calls, sealed }: Message, { run }: { run: boolean }, events: ChatEvent[]): void {
+  calls?.end(events, { run })
+  const call = (calls?.count() ?? 0) - 1
+  if (call < 0 || sealed.length === 0) return
+  const extra_content = { openrouter: { reasoning_details: sealed } }
+  events.push({ type: 'tool-call-delta', choice, call, arguments: '', extra_content })
+}
+
+function sealedIn(details: unknown): unknown[] {
+  return [details].flat().filter((each) => asRecord(each)?.type === 'reasoning.encrypted')
 }
 
 /** The calls of a message, or its only one in the older form, which some servers send beside the newer one. */
