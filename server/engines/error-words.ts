@@ -45,7 +45,7 @@ const MODERATION_CODES = new Set(
     ...['policy_violation', 'usage_policy_violation', 'responsible_ai_policy_violation', 'data_inspection_failed'],
     ...['safety', 'safety_violation', 'safety_blocked', 'unsafe_content', 'prohibited_content', 'restricted_content'],
     ...['nsfw', 'nsfw_content', 'nsfw_content_detected', 'sensitive', 'sentinel_blocked', 'flagged', 'blocked'],
-    'InputTextSensitiveContentDetected',
+    ...['censorship_blocked', 'InputTextSensitiveContentDetected'],
     'InputImageSensitiveContentDetected',
     'InputVideoSensitiveContentDetected',
     'OutputVideoSensitiveContentDetected',
@@ -71,7 +71,7 @@ const TRANSIENT_CODES = new Set(
 )
 
 const PERMANENT_CODE =
-  /^(invalidapikey|invalidtoken|auth|unauth|permissiondenied|accessdenied|forbidden|insufficient|accountoverdue|arrear|billing|paymentrequired|(credit|balance)s?(insufficient|notenough)|(model|deployment)(not|decommission|deprecat|retired)|nosuchmodel|unknownmodel|invalidmodel(name|id)?$|invalidendpoint)/
+  /^(invalidapikey|invalidtoken|auth|unauth|permissiondenied|accessdenied|forbidden|insufficient|exceededcurrentquota|budgetexceeded|organizationrestricted|blockedapiaccess|accountoverdue|arrear|billing|paymentrequired|(credit|balance)s?(insufficient|notenough)|(model|deployment)(not|decommission|deprecat|retired)|nosuchmodel|unknownmodel|invalidmodel(name|id)?$|invalidendpoint)/
 
 const MEDIA_CODES = new Set(
   [
@@ -93,8 +93,18 @@ const MODERATION =
 const BUSY =
   /\brate[ -]?limit|too many requests|over ?loaded|at capacity|\bbusy\b|throttl|queue is full|concurren\w+ (limit|quota|request)|request limit|繁忙|限流/i
 
-const PERMANENT =
-  /\b(invalid|incorrect|missing|wrong) (api[ _-]?key|credential|token)|\bapi[ _-]?key (is )?(not valid|invalid)|insufficient (balance|quota|credit|fund)|out of credit|not enough credit|\b(credit|account) balance is too low|user location is not supported|余额不足|额度不足|欠费/i
+/** The credential, the account and its balance, and how the server was started or is addressed. */
+const PERMANENT = new RegExp(
+  [
+    '\\b(invalid|incorrect|missing|wrong) (or invalid )?(api[ _-]?key|credential|token|authorization)',
+    '\\bapi[ _-]?key (is |has )?(not valid|invalid|expired)|user location is not supported|organization must be verified',
+    'insufficient (balance|quota|credit|fund)|out of credit|not enough credit|\\b(credit|account) balance is too low',
+    'used all available credits|budget has been exceeded|\\bover budget|\\bquota (is )?used up|spend(ing)? limit|余额不足|额度不足|欠费',
+    '\\b(account|organization)( \\S{1,64})? (is|has been) (suspended|restricted|not active|deactivated|disabled)',
+    '\\brequires? --[a-z]|chat template is no longer allowed|api version not supported',
+  ].join('|'),
+  'i',
+)
 
 const BROKEN =
   '(invalid|unsupported|corrupt\\w*|too (large|small|big|long|short)|could not be (loaded|read|decoded|downloaded)|cannot be (loaded|read|decoded|downloaded)|failed to (load|read|decode|download|fetch))'

@@ -5,7 +5,16 @@ import type { ChatEngine, ChatRequest } from '../../../server/engines/chat/contr
 import { openaiChat } from '../../../server/engines/chat/openai/adapter.ts'
 import { EngineError, type EngineErrorKind } from '../../../server/engines/engine-error.ts'
 import { type ChatUpstream, startChatUpstream, type UpstreamReply } from '../../support/upstream/chat-upstream.ts'
-import { FILTERED, INSTEAD, OPERATORS_MATTERS, PLACES, type Wording } from '../../support/upstream/refusal-wordings.ts'
+import {
+  BUSY,
+  EMPTY_ACCOUNTS,
+  FILTERED,
+  INSTEAD,
+  MISWRITTEN,
+  OPERATORS_MATTERS,
+  PLACES,
+  type Wording,
+} from '../../support/upstream/refusal-wordings.ts'
 import { allEvents, textRequest } from './contract.ts'
 
 type Refusal = [
@@ -167,6 +176,9 @@ const ASKED = `Why does it say that the model gpt-9 does not exist, then invalid
 
 const ECHOES = 'words of the request are not taken for those of the server'
 
+const EMPTY = 'an account without a balance is the matter of the operator, and busy'
+const WRONG = 'what the model wrote wrong is no fault of the request'
+
 const TABLES: Readonly<Record<string, readonly Row[]>> = {
   'the reason of a refusal is kept, with its field, and the fault of the operator is not of the client': REFUSALS.map(
     ([what, status, body, kind, param, reason]) => [what, sent(status, body), kind, param, reason],
@@ -175,6 +187,9 @@ const TABLES: Readonly<Record<string, readonly Row[]>> = {
     'failed',
     OPERATORS_MATTERS,
   ),
+  [EMPTY]: worded('overloaded', EMPTY_ACCOUNTS),
+  'a server without capacity is busy': worded('overloaded', BUSY),
+  [WRONG]: worded('failed', MISWRITTEN),
   "the server's own filter is named": worded('moderation', FILTERED),
   'the reason is found wherever servers write it': worded('rejected', PLACES).map(([what, reply, kind, , reason]) => [
     ...[what, reply, kind],
@@ -231,8 +246,8 @@ for (const [engine, open] of Object.entries(ENGINES)) {
           assert.doesNotMatch(error.reason ?? '', /gpt-9|content exists risk/, what)
           assert.ok(!JSON.stringify(error).includes(error.reason ?? '\0'), `${what}: written out by accident`)
           assert.equal(alarms.length, alarmed + (error.needs_operator ? 1 : 0), what)
-          if (kind === 'failed' && reply.kind === 'json' && reply.status !== undefined)
-            assert.ok(error.needs_operator, what)
+          if (reply.kind === 'json' && reply.status !== undefined)
+            assert.equal(error.needs_operator, kind === 'failed' ? promise !== WRONG : promise === EMPTY, what)
         }
       })
     }

@@ -86,6 +86,107 @@ export const OPERATORS_MATTERS: readonly Wording[] = [
   ['a gateway', 404, error('Not found. Our support team can help.'), /support team/],
   // net/http of Go
   ['a server without the path', 404, '404 page not found\n', /page not found/],
+  ['a server at another address', 307, '', /^$/],
+  // FastAPI
+  ['a server that takes no POST here', 405, { detail: 'Method Not Allowed' }, /Method/],
+  // https://github.com/vllm-project/vllm/issues/9986, https://github.com/vllm-project/vllm/issues/29849
+  ...[
+    '"auto" tool choice requires --enable-auto-tool-choice and --tool-call-parser to be set',
+    'As of transformers v4.44, default chat template is no longer allowed, so you must provide a chat template.',
+  ].map((message): Wording => ['vLLM', 400, { object: 'error', message, code: 400 }, /chat template|requires/]),
+  // llama.cpp, tools/server/utils.hpp
+  ['llama.cpp', 500, error('tools param requires --jinja flag', { code: 500, type: 'server_error' }), /jinja/],
+  // https://github.com/BerriAI/litellm/issues/14144, https://github.com/BerriAI/litellm/issues/4208
+  ...['budget_exceeded', 'auth_error'].map((type): Wording => {
+    const message = 'Budget has been exceeded! Current cost: 14.2, Max budget: 10.0'
+    return ['LiteLLM', 400, error(message, { type, code: '400' }), /Budget/]
+  }),
+  [
+    'LiteLLM',
+    400,
+    error('ExceededBudget: End User=x over budget. Spend=0.2, Budget=0.1', { code: 400 }),
+    /over budget/,
+  ],
+  // https://github.com/songquanpeng/one-api/issues/1764
+  ['Groq', 400, error('Organization has been restricted.', { code: 'organization_restricted' }), /restricted/],
+  // https://console.groq.com/docs/spend-limits
+  [
+    'Groq',
+    400,
+    error('API access is blocked because the spend limit was reached.', { code: 'blocked_api_access' }),
+    /spend/,
+  ],
+  // https://github.com/Bin-Huang/chatbox/issues/2263
+  [
+    'OpenAI',
+    400,
+    error('Your organization must be verified to stream this model.', { param: 'stream', code: 'unsupported_value' }),
+    /verified/,
+  ],
+  ['OpenAI', 400, error('Your organization must be verified to generate reasoning summaries.'), /verified/],
+  ['Gemini', 400, [error('API key expired. Please renew the API key.')], /expired/],
+  ['Gemini', 400, [error('Missing or invalid Authorization header.')], /Authorization/],
+  ['Azure', 400, error('API version not supported', { code: 'BadRequest' }), /version/],
+  [
+    'Azure',
+    400,
+    error('The chatCompletion operation does not work with the specified model, x.', { code: 'OperationNotSupported' }),
+    /does not work/,
+  ],
+  ['Tencent', 400, error('Resource exhausted: free quota used up, enable postpaid', { code: '20059' }), /used up/],
+  ['Hugging Face', 404, { error: 'Model x/y is not supported by any provider you have enabled.' }, /provider/],
+  // https://docs.fireworks.ai/guides/inference-error-codes
+  [
+    'Fireworks',
+    412,
+    error('Account x is suspended, possibly due to reaching the monthly spending limit.'),
+    /suspended/,
+  ],
+]
+
+/** An account without a balance is busy for as long as the operator does nothing: another server may still take the request. */
+export const EMPTY_ACCOUNTS: readonly Wording[] = [
+  ['OpenAI', 429, error('You exceeded your current quota.', { code: 'insufficient_quota' }), /quota/],
+  ['OpenAI', 429, error('Your account is not active.', { type: 'billing_not_active' }), /not active/],
+  // https://github.com/continuedev/continue/issues/11823
+  ['Zhipu', 429, error('余额不足或无可用资源包,请充值。', { code: '1113' }), /余额/],
+  ['Zhipu', 429, error('Insufficient balance or no resource package. Please recharge.', { code: '1113' }), /balance/],
+  // https://github.com/MoonshotAI/kimi-code/pull/1857
+  ['Moonshot', 429, error('Please check your plan.', { type: 'exceeded_current_quota_error' }), /plan/],
+  // https://github.com/continuedev/continue/issues/10740
+  [
+    'xAI',
+    429,
+    { code: 'Some resource has been exhausted', error: 'Your team x has used all available credits.' },
+    /available credits/,
+  ],
+  [
+    'LiteLLM',
+    429,
+    error('Budget has been exceeded! Current cost: 26', { type: 'budget_exceeded', code: '429' }),
+    /Budget/,
+  ],
+]
+
+/** What is busy, without more to it. Gemini says of a limit by minute what OpenAI says of an empty account. */
+export const BUSY: readonly Wording[] = [
+  [
+    'Gemini',
+    429,
+    [error('You exceeded your current quota, please check your plan and billing details.', { code: 429 })],
+    /quota/,
+  ],
+  ['Cohere', 429, { message: 'You are using a Trial key, which is limited to 1000 API calls / month.' }, /Trial/],
+  ['Hugging Face', 424, { error: 'Model too busy, unable to get response in less than 60 second(s)' }, /busy/],
+]
+
+/** The model wrote what the server cannot use: another try may do better. */
+export const MISWRITTEN: readonly Wording[] = [
+  // https://github.com/groq/groq-typescript/issues/28
+  ...['tool_use_failed', 'json_validate_failed'].map((code): Wording => {
+    const message = "Failed to call a function. Please adjust your prompt. See 'failed_generation' for more details."
+    return ['Groq', 400, error(message, { code, failed_generation: '<function=look>{"at": 1' }), /Failed to call/]
+  }),
 ]
 
 /** What the server's own filter refused. */
@@ -108,6 +209,7 @@ export const FILTERED: readonly Wording[] = [
     error('x/y requires moderation. Your input was flagged for "violence".', { code: 403, metadata: { reasons: [] } }),
     /flagged/,
   ],
+  ['StepFun', 451, error('The content is blocked.', { type: 'censorship_blocked' }), /blocked/],
   // Reported of Vertex; the exact words are not known
   ['Vertex', 400, [error('The prompt was blocked: it exceeds the safety threshold.')], /safety/],
   [

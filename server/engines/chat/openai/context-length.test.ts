@@ -236,6 +236,10 @@ const MESSAGES: Array<[server: string, message: string, limit: number | null, as
   // https://cloud.baidu.com/doc/qianfan-api/s/rmwbl43x7
   ['Baidu', 'Prompt tokens too long', null, null],
   // Reported without a source
+  ['a gateway', 'The maximum context length is 1,131,072 tokens. It resulted in 1,140,000 tokens.', 1131072, 1140000],
+  ['Perplexity', 'Total number of tokens in the prompt exceeds limit.', null, null],
+  ['Vertex', 'The input token count is 1200000 but the model supports only up to 1048576.', 1048576, 1200000],
+  ['LMDeploy', 'internal error happened, status code ResponseType.INPUT_LENGTH_ERROR', null, null],
   ['TensorRT-LLM', 'Prompt length (9000) + max_tokens (1000) exceeds max_seq_len (8192)', 8192, 10000, 9000],
   ['MLX', "Prompt has 9000 tokens, which exceeds the model's maximum of 8192.", 8192, 9000],
 ]
@@ -248,8 +252,15 @@ for (const [server, message, limit, asked, input] of MESSAGES) {
 }
 
 test('reads the code alone, and the numbers llama.cpp gives beside its message', () => {
-  // 1261: Zhipu, https://docs.z.ai/api-reference/api-code
-  for (const code of ['context_length_exceeded', 'context_exceeded', '1261', 'OutofContextError'])
+  // 1261: Zhipu, https://docs.z.ai/api-reference/api-code. 10907: Spark. tokens_limit_reached: https://github.com/cline/cline/issues/2115
+  for (const code of [
+    'context_length_exceeded',
+    'context_exceeded',
+    '1261',
+    '10907',
+    'OutofContextError',
+    'tokens_limit_reached',
+  ])
     assert.deepEqual(readContextLength({ code, message: '' }), { tokens: undefined })
   const counts = { n_prompt_tokens: 14429, n_ctx: 8192 }
   const found = readContextLength({ code: 'exceed_context_size_error', message: '', ...counts })
@@ -257,7 +268,7 @@ test('reads the code alone, and the numbers llama.cpp gives beside its message',
 })
 
 test('reads a text in Chinese', () => {
-  for (const message of ['输入超出模型的最大上下文长度', '输入内容超过了最大长度限制'])
+  for (const message of ['输入超出模型的最大上下文长度', '输入内容超过了最大长度限制', 'Token数量超过上限'])
     assert.deepEqual(readContextLength({ code: '', message }), { tokens: undefined })
 })
 

@@ -54,11 +54,12 @@ function faultOf(status: number, headers: ReplyHeaders, complaint: Complaint): E
   const said = `The model server answered with status ${status}.`
   if (isFiltered(status, complaint)) return new EngineError('moderation', said, about)
   if (needsOperator(status, complaint)) {
-    const kind = status === 429 ? 'overloaded' : 'failed'
+    const kind = kindOfStatus(status) === 'overloaded' ? 'overloaded' : 'failed'
     return new EngineError(kind, said, { ...about, needs_operator: true })
   }
+  if (MISWRITTEN.has(code)) return new EngineError('failed', said, about)
   // A refusal stays one: `too_many_images`, or Groq's `rate_limit_exceeded` with 413, would fail again.
-  const isBusy = !REFUSALS.has(status) && meaningOfCode(code) === 'busy'
+  const isBusy = !REFUSALS.has(status) && (meaningOfCode(code) === 'busy' || isBusyInWords(status, complaint))
   const kind = isBusy ? 'overloaded' : kindOfStatus(status)
   const retry_after_seconds = kind === 'overloaded' ? retryAfter(headers) : undefined
   const refused = kind === 'rejected' && { param: paramOf(complaint), refused_form: refusedForm(complaint) }
@@ -106,6 +107,14 @@ function kindOfStatus(status: number): EngineErrorKind {
   }
 }
 
+/** Groq's codes for what the model wrote, a call or JSON, and the server could not read. */
+const MISWRITTEN: ReadonlySet<string> = new Set(['tool_use_failed', 'json_validate_failed'])
+
+/** Hugging Face's status for everything that its own servers fail at. */
+function isBusyInWords(status: number, { message }: Complaint): boolean {
+  return status === 424 && meaningOfText(message) === 'busy'
+}
+
 const REFUSALS: ReadonlySet<number> = new Set([400, 404, 413, 422])
 
 /** Some servers report a request that is too long with status 500. */
@@ -122,7 +131,7 @@ function contextLength(status: number, { code, type, message, layers }: Complain
 
 /** Azure's `content_filter`, DashScope's `data_inspection_failed`, Zhipu's 1301 and others: the server's own filter refused the request. */
 function isFiltered(status: number, { code, message }: Complaint): boolean {
-  if (status !== 403 && !REFUSALS.has(status)) return false
+  if (status !== 403 && status !== 451 && !REFUSALS.has(status)) return false
   return code === '1301' || meaningOfCode(code) === 'moderation' || FILTERED.test(message)
 }
 
@@ -130,12 +139,12 @@ function isFiltered(status: number, { code, message }: Complaint): boolean {
 const FILTERED =
   /content ((management|safety|moderation|usage)( and safety)? )?polic|content[_ ]filter(ing|ed)?\b|content exists risk|data inspection failed|(inappropriate|unsafe|sensitive) (content|words)|new_sensitive|\bflagged (for|as|by)\b|violat\w+ [^.]{0,60}(usage (guideline|polic)|responsible ai)|safety (threshold|filter|polic)|responsible ai|不安全|敏感(内容|信息|词)|违规/i
 
+/** A redirect and 405 say that the address is wrong; a server that was started without a flag says so with status 500. */
 function needsOperator(status: number, complaint: Complaint): boolean {
-  const { code, message } = complaint
-  if ([401, 402, 403].includes(status) || code === 'insufficient_quota') return true
-  if (!REFUSALS.has(status)) return false
-  const isKnown = [meaningOfCode(code), meaningOfText(message)].includes('permanent') || isAboutModel(complaint)
-  return isKnown || (status === 404 && !isAboutRequest(complaint))
+  const { code, type, message } = complaint
+  if (status < 400 || [401, 402, 403, 405].includes(status)) return true
+  if ([meaningOfCode(code), meaningOfCode(type), meaningOfText(message)].includes('permanent')) return true
+  return REFUSALS.has(status) && (isAboutModel(complaint) || (status === 404 && !isAboutRequest(complaint)))
 }
 
 function retryAfter(headers: ReplyHeaders): number | undefined {

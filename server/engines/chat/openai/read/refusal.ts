@@ -35,6 +35,7 @@ const MODEL = [
   /\bmodels?(\/|\b)( (with|the|id|name|named|called|or endpoint))*[ :=]{0,2}(["'`“][^"'`”]{0,120}["'`”]|(?!(tool|function|file|image)\b)[\w./:@…-]{0,120}):? ?((was|is|are|has|could|can) ?)?(not (be )?found|not exist|does ?n[o'’]t exist|no longer (exists?|supported|available)|(been )?(decommissioned|deprecated|retired)|not a valid model|unknown|not (currently )?(loaded|available|deployed))\b/i,
   /\b(no such|unknown|invalid|not a valid|not found the) model( id| name)?\b(?! (param|input|type|output))/i,
   /\bmodel (id|identifier|name) (is |was )?invalid|\bmodel ID \S{1,120} with on-demand throughput/i,
+  /\bdoes not work with the specified model|\bnot supported by any provider/i,
   /\bno models? (is |are )?loaded|\bfailed to load (the )?model\b|try pulling it/i,
   /\bno endpoints found (for|matching your data policy)|模型(不存在|未找到)/i,
 ]
