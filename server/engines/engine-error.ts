@@ -25,7 +25,7 @@ export type ContextOverflow = { limit: number; asked: number; input?: number }
 
 /**
  * A part of a chat request that we write, so no client can correct it. `call_ids`: ids that another provider gave to earlier calls. `plain`: an
- * answer that is not streamed.
+ * answer that is not streamed. `no_reasoning`: earlier calls without the reasoning that led to them.
  */
 export type FormPart =
   | 'max_tokens'
@@ -35,6 +35,7 @@ export type FormPart =
   | 'reasoning_details'
   | 'call_ids'
   | 'plain'
+  | 'no_reasoning'
 
 type Details = {
   /** With `rejected`: what was refused, if not the request as a whole. */

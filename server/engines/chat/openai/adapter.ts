@@ -13,7 +13,7 @@ import { call } from './call.ts'
 import type { CallLimits, CallOutcome, CallTarget } from './call-ends.ts'
 import { encodeRequest } from './encode-request.ts'
 import { completionReader } from './read/completion.ts'
-import { otherForm, type RequestForm } from './request-form.ts'
+import { formAdvice, otherForm, type RequestForm } from './request-form.ts'
 
 const Headers = Type.Record(
   Type.String({ pattern: "^[A-Za-z0-9!#$%&'*+.^_`|~-]+$" }),
@@ -108,7 +108,7 @@ export function openaiChat(options: OpenaiChatOptions, env: OpenaiChatEnv = {}):
       const outcome = await send(server, form, request, signal, total_ms)
       const other = outcome.accepted === null ? otherForm(form, outcome.refused) : null
       if (other === null) {
-        if (outcome.accepted !== null && form !== servers[server]!.form) keepForm(server, form)
+        if (outcome.accepted !== null) keepForm(server, form)
         return outcome
       }
       form = other
@@ -116,8 +116,10 @@ export function openaiChat(options: OpenaiChatOptions, env: OpenaiChatEnv = {}):
   }
 
   function keepForm(server: number, form: RequestForm): void {
+    const before = servers[server]!.form
+    if ([...form.refused].every((part) => before.refused.has(part))) return
     servers[server]!.form = form
-    const detail = `The server refuses ${[...form.refused].join(', ')}. Requests are sent without, as with the settings in docs/engines.md.`
+    const detail = formAdvice(before, form)
     env.log?.error('chat_engine_needs_operator', { engine: 'openai', detail })
   }
 

@@ -21,9 +21,34 @@ export type RequestForm = {
 export function otherForm(form: RequestForm, error: EngineError): RequestForm | null {
   const { refused_form: part } = error
   if (part === undefined || form.refused.has(part)) return null
-  const changed = { ...form, refused: new Set([...form.refused, part]) }
-  if (part === 'plain') return form.stream_plain ? null : { ...changed, stream_plain: true }
-  if (part !== 'max_tokens' && part !== 'max_completion_tokens') return changed
-  const other = part === 'max_tokens' ? 'max_completion_tokens' : 'max_tokens'
-  return form.max_tokens_field === part && !form.refused.has(other) ? { ...changed, max_tokens_field: other } : null
+  const { is_used, setting } = CHANGES[part]
+  return is_used?.(form) === false ? null : { ...form, ...setting, refused: new Set([...form.refused, part]) }
+}
+
+/** What the operator is told when `other` turned out to be what the server takes. */
+export function formAdvice(form: RequestForm, other: RequestForm): string {
+  const parts = [...other.refused].filter((part) => !form.refused.has(part))
+  const settings = Object.entries(Object.assign({}, ...parts.map((part) => CHANGES[part].setting)))
+  const advice = settings.map(([name, value]) => ` Set ${name}: ${value}.`).join('')
+  return `The server refuses ${parts.join(', ')}. Requests are sent without until the next start.${advice}`
+}
+
+type Change = { setting?: Partial<RequestForm>; is_used?(form: RequestForm): boolean }
+
+/** What is changed besides leaving the part out: the settings by which the operator avoids the refusal. */
+const CHANGES: Readonly<Record<FormPart, Change>> = {
+  max_tokens: {
+    setting: { max_tokens_field: 'max_completion_tokens' },
+    is_used: (form) => form.max_tokens_field === 'max_tokens' && !form.refused.has('max_completion_tokens'),
+  },
+  max_completion_tokens: {
+    setting: { max_tokens_field: 'max_tokens' },
+    is_used: (form) => form.max_tokens_field === 'max_completion_tokens' && !form.refused.has('max_tokens'),
+  },
+  plain: { setting: { stream_plain: true }, is_used: (form) => !form.stream_plain },
+  no_reasoning: { setting: { reasoning_content_input: true }, is_used: (form) => !form.reasoning_content_input },
+  stream_options: {},
+  extra_content: {},
+  reasoning_details: {},
+  call_ids: {},
 }

@@ -14,6 +14,7 @@ const unknown = (name: string) =>
 const FORMS: ReadonlyArray<readonly [RegExp, FormPart]> = [
   [/\bstream_options\b/i, 'stream_options'],
   [/\bextra_content\b/i, 'extra_content'],
+  [/\breasoning_content\b.*\b(must be passed back|is missing|is required)/is, 'no_reasoning'],
   [unknown('reasoning_details'), 'reasoning_details'],
   [/tool[ _](call|use)[ _.]?(ids?\b|s\[\d+\]\.id\b).*\b(length|pattern|must (be|match)|too long)/is, 'call_ids'],
   [unknown('max_tokens'), 'max_tokens'],
