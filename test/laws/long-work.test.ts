@@ -6,7 +6,8 @@ import { partsOfContent } from '../../server/chat/parts/content.ts'
 import { readBase64 } from '../../server/chat/parts/inline.ts'
 import { newBudget } from '../../server/chat/parts/source.ts'
 import type { ChatRequest } from '../../server/engines/chat/contract.ts'
-import { encodeRequest, type RequestForm } from '../../server/engines/chat/openai/encode-request.ts'
+import { encodeRequest } from '../../server/engines/chat/openai/encode-request.ts'
+import type { RequestForm } from '../../server/engines/chat/openai/request-form.ts'
 import { countInput } from '../../server/engines/chat/sandbox/input-tokens.ts'
 import { readPrompt } from '../../server/engines/chat/sandbox/prompt.ts'
 import { openByteBudget } from '../../server/platform/http/body/byte-budget.ts'
@@ -43,6 +44,20 @@ const called: ChatRequest = {
     },
   ],
 }
+/** Brackets take longest to parse. */
+const nested: ChatRequest = {
+  ...{ model: 'm', n: 1, stream: false },
+  messages: [
+    {
+      role: 'assistant',
+      content: null,
+      tool_calls: Array.from({ length: 100 }, (_, i) => ({
+        ...{ id: `${i}`, type: 'function' },
+        function: { name: 'a', arguments: `{"a":${'['.repeat(32_000)}${']'.repeat(32_000)}}` },
+      })),
+    },
+  ],
+}
 const namespaces = Array.from({ length: 100 }, (_, i) => ({
   ...{ type: 'namespace', name: `n${i}` },
   tools: Array.from({ length: 10 }, (_, j) => ({
@@ -57,6 +72,8 @@ const FORM: RequestForm = {
   parallel_tool_calls: true,
   developer_role: true,
   reasoning_content_input: true,
+  stream_plain: false,
+  refused: new Set(),
 }
 /** To count so many tokens takes minutes; what it is about shows in the first turns. */
 const soon = () => AbortSignal.timeout(300)
@@ -78,6 +95,7 @@ const WORK: Record<string, () => unknown> = {
   'count a tool described in 40 MiB': () => countInput(described, soon()),
   'estimate a tool described in 40 MiB': () => countRequest(described, { signal: soon() }),
   'count ideographs that make no words': () => countTokensInTurns(IDEOGRAPHS),
+  'read the arguments of 100 calls': () => encodeRequest(nested, FORM, { model: 'm', stream: false }, soon()),
   'bound the tokens of a call with arguments of 40 MiB': () => boundsOf(called),
 }
 

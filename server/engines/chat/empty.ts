@@ -1,4 +1,3 @@
-import { asRecord } from '../../platform/json/record.ts'
 import type { ChatMessage, ChatPart } from './contract.ts'
 
 /**
@@ -41,28 +40,6 @@ function saysNothing(message: ChatMessage, reasoning: boolean): boolean {
   if (reasoning && message.reasoning) return false
   const { content } = message
   return typeof content === 'string' ? isBlank(content) : (content ?? []).every(({ text }) => isBlank(text))
-}
-
-/**
- * The arguments of an earlier call as the JSON object that servers want. An empty one takes the place of what is none: what a model wrote
- * and no client ran, such as half an object, and the `[]` of PHP. Otherwise no later request of the conversation would be taken.
- * Source: https://github.com/vllm-project/vllm/issues/43995, https://github.com/nextcloud/integration_openai/pull/243
- */
-export function argumentsOf(written: string): Record<string, unknown> {
-  return objectIn(written) ?? {}
-}
-
-/** The same as text, which stays as the model wrote it where it can. */
-export function argumentsText(written: string): string {
-  return objectIn(written) === null ? '{}' : written
-}
-
-function objectIn(written: string): Record<string, unknown> | null {
-  try {
-    return asRecord(JSON.parse(written))
-  } catch {
-    return null
-  }
 }
 
 /** White space alone is rejected by Anthropic, too. Source: https://github.com/anomalyco/opencode/issues/31259 */

@@ -1,6 +1,7 @@
+import { argumentsOf } from '../call-arguments.ts'
 import { portableCallId } from '../call-id.ts'
 import type { ChatMessage, ChatPart, ChatToolCall, TextPart } from '../contract.ts'
-import { argumentsOf, isBlank } from '../empty.ts'
+import { isBlank } from '../empty.ts'
 import { metadataOf } from './extra-content.ts'
 import type { FilePart, PromptMessage, ToolCallPart } from './model.ts'
 import { refused } from './refused.ts'

@@ -1,5 +1,5 @@
+import { argumentsOf } from '../call-arguments.ts'
 import type { ChatMessage, ChatPart, TextPart } from '../contract.ts'
-import { argumentsOf } from '../empty.ts'
 import { joinInstructions } from '../system-messages.ts'
 import type { HistoryItem, ModelPart } from './protocol.ts'
 import { refusal } from './refuse.ts'

@@ -1,7 +1,6 @@
 import { asRecord } from '../../../platform/json/record.ts'
 import { portableCallId } from '../call-id.ts'
 import type { ChatMessage, ChatPart, ChatToolCall, TextPart } from '../contract.ts'
-import { argumentsText } from '../empty.ts'
 import type { RequestForm } from './request-form.ts'
 
 /** One message as it goes on the wire, each member by its name. */
@@ -57,7 +56,7 @@ function encodeCall(call: ChatToolCall, form: RequestForm): object {
   return {
     id: callId(id, form),
     type: 'function',
-    function: { name: called.name, arguments: argumentsText(called.arguments) },
+    function: { name: called.name, arguments: called.arguments },
     extra_content:
       form.refused.has('extra_content') || extra_content?.openrouter !== undefined ? undefined : extra_content,
   }

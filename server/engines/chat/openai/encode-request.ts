@@ -1,5 +1,6 @@
 import { writeJson } from '../../../platform/json/write.ts'
-import type { ChatRequest, ChatTool, ChatToolChoice } from '../contract.ts'
+import { withObjectArguments } from '../call-arguments.ts'
+import type { ChatMessage, ChatRequest, ChatTool, ChatToolChoice } from '../contract.ts'
 import { sentSampling } from '../sampling.ts'
 import { orderedMessages } from '../system-messages.ts'
 import { encodeMessage } from './encode-messages.ts'
@@ -14,9 +15,20 @@ export function encodeRequest(
   form: RequestForm,
   upstream: { model: string; stream: boolean },
   signal?: AbortSignal,
-): string | Promise<readonly Buffer[]> {
+): string | Promise<string | readonly Buffer[]> {
+  const messages = withObjectArguments(request.messages, signal)
+  const write = (each: readonly ChatMessage[]) => writeJson(bodyOf(request, each, form, upstream), signal)
+  return 'then' in messages ? messages.then<string | readonly Buffer[]>(write) : write(messages)
+}
+
+function bodyOf(
+  request: ChatRequest,
+  all: readonly ChatMessage[],
+  form: RequestForm,
+  upstream: { model: string; stream: boolean },
+): Record<string, unknown> {
   const { max_tokens, logprobs } = request
-  const messages = orderedMessages(request.messages, { ...form, reasoning: form.reasoning_content_input })
+  const messages = orderedMessages(all, { ...form, reasoning: form.reasoning_content_input })
   const body: Record<string, unknown> = {
     model: upstream.model,
     messages: messages.map((message) => encodeMessage(message, form)),
@@ -46,7 +58,7 @@ export function encodeRequest(
   for (const [name, value] of Object.entries(request.extra ?? {})) {
     if (!Object.hasOwn(body, name) && name !== '__proto__') body[name] = value
   }
-  return writeJson(body, signal)
+  return body
 }
 
 function encodeFormat(format: NonNullable<ChatRequest['response_format']>): object {

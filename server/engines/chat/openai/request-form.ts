@@ -25,7 +25,7 @@ export function otherForm(form: RequestForm, error: EngineError): RequestForm | 
   return is_used?.(form) === false ? null : { ...form, ...setting, refused: new Set([...form.refused, part]) }
 }
 
-/** What the operator is told when `other` turned out to be what the server takes. */
+/** What the log says to the operator when `other` turned out to be what the server takes. */
 export function formAdvice(form: RequestForm, other: RequestForm): string {
   const parts = [...other.refused].filter((part) => !form.refused.has(part))
   const settings = Object.entries(Object.assign({}, ...parts.map((part) => CHANGES[part].setting)))

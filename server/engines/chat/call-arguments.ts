@@ -1,0 +1,62 @@
+import { asRecord } from '../../platform/json/record.ts'
+import { turnTaker } from '../../platform/turns.ts'
+import type { ChatMessage, ChatToolCall } from './contract.ts'
+
+/**
+ * The arguments of an earlier call as the JSON object that servers want. An empty one takes the place of what is none: what a model wrote
+ * and no client ran, such as half an object, and the `[]` of PHP. Otherwise no later request of the conversation would be taken.
+ * Source: https://github.com/vllm-project/vllm/issues/43995, https://github.com/nextcloud/integration_openai/pull/243
+ */
+export function argumentsOf(written: string): Record<string, unknown> {
+  return objectIn(written) ?? {}
+}
+
+/** The conversation with such arguments as text. Many are a promise, read with other work between. `signal`: see `nextTurn`. */
+export function withObjectArguments(
+  messages: readonly ChatMessage[],
+  signal?: AbortSignal,
+): readonly ChatMessage[] | Promise<readonly ChatMessage[]> {
+  const calls = messages.flatMap((message) => (message.role === 'assistant' ? (message.tool_calls ?? []) : []))
+  const length = calls.reduce((sum, call) => sum + call.function.arguments.length, 0)
+  if (length > PARSED_MAX) return brokenInTurns(calls, signal).then((broken) => replaced(messages, broken))
+  return replaced(messages, new Set(calls.filter(isBroken)))
+}
+
+/** So many characters take up to 20 ms to parse, as brackets within brackets (2026-11-26, two cores). */
+const PARSED_MAX = 64 * 1024
+
+/** Of arguments that are longer, only the ends are looked at. */
+function isBroken({ function: { arguments: text } }: ChatToolCall): boolean {
+  if (text.length > PARSED_MAX) return !(text.trimStart().startsWith('{') && text.trimEnd().endsWith('}'))
+  return objectIn(text) === null
+}
+
+async function brokenInTurns(calls: readonly ChatToolCall[], signal: AbortSignal | undefined) {
+  const turn = turnTaker(1, signal)
+  const broken = new Set<ChatToolCall>()
+  for (const call of calls) {
+    if (isBroken(call)) broken.add(call)
+    const other = turn()
+    if (other) await other
+  }
+  return broken
+}
+
+function replaced(messages: readonly ChatMessage[], broken: ReadonlySet<ChatToolCall>): readonly ChatMessage[] {
+  if (broken.size === 0) return messages
+  const whole = (call: ChatToolCall): ChatToolCall =>
+    broken.has(call) ? { ...call, function: { ...call.function, arguments: '{}' } } : call
+  return messages.map((message) =>
+    message.role === 'assistant' && message.tool_calls
+      ? { ...message, tool_calls: message.tool_calls.map(whole) }
+      : message,
+  )
+}
+
+function objectIn(written: string): Record<string, unknown> | null {
+  try {
+    return asRecord(JSON.parse(written))
+  } catch {
+    return null
+  }
+}
