@@ -36,6 +36,7 @@ export type FormPart =
   | 'call_ids'
   | 'plain'
   | 'no_reasoning'
+  | 'developer_role'
 
 type Details = {
   /** With `rejected`: what was refused, if not the request as a whole. */

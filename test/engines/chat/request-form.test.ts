@@ -96,6 +96,17 @@ test('a server that only streams, or that knows the newer name of the limit alon
     ])
   }))
 
+test('a server that turns out not to know the role developer gets system', () =>
+  withUpstream({ developer_role: true }, async ({ ask, upstream, alarms }) => {
+    // DashScope
+    const message = "developer is not one of ['system', 'assistant', 'user', 'tool', 'function'] - 'messages.['0].role'"
+    upstream.reply({ kind: 'json', status: 400, body: { error: { message, code: 'invalid_parameter_error' } } })
+    await ask(textRequest('m', { messages: [{ role: 'developer', content: 'Be terse.' }] }))
+    const roles = upstream.requests.map(({ json }) => (json!.messages as Array<{ role: string }>)[0]!.role)
+    assert.deepEqual(roles, ['developer', 'system'])
+    assert.match(alarms.join(), /developer_role: false/)
+  }))
+
 test('a refusal of the value of a limit is not taken for one of its name', () =>
   withUpstream({}, async ({ ask, upstream }) => {
     const message = 'max_completion_tokens is too large: 5. This model supports at most 4 completion tokens.'

@@ -47,6 +47,7 @@ const CHANGES: Readonly<Record<FormPart, Change>> = {
   },
   plain: { setting: { stream_plain: true }, is_used: (form) => !form.stream_plain },
   no_reasoning: { setting: { reasoning_content_input: true }, is_used: (form) => !form.reasoning_content_input },
+  developer_role: { setting: { developer_role: false }, is_used: (form) => form.developer_role },
   stream_options: {},
   extra_content: {},
   reasoning_details: {},

@@ -19,5 +19,6 @@ const FORMS: ReadonlyArray<readonly [RegExp, FormPart]> = [
   [/tool[ _](call|use)[ _.]?(ids?\b|s\[\d+\]\.id\b).*\b(length|pattern|must (be|match)|too long)/is, 'call_ids'],
   [unknown('max_tokens'), 'max_tokens'],
   [unknown('max_completion_tokens'), 'max_completion_tokens'],
+  [/\bdeveloper\b.{0,20}\bnot (one of|supported|allowed)|role\b.{0,40}\bdeveloper\b/i, 'developer_role'],
   [/set to false for non-streaming|only supports? stream/i, 'plain'],
 ]
