@@ -12,8 +12,8 @@ import { SystemMessages } from '../system-messages.ts'
 import { call } from './call.ts'
 import type { CallLimits, CallOutcome, CallTarget } from './call-ends.ts'
 import { encodeRequest } from './encode-request.ts'
+import { formAdvice, otherForm, type RequestForm } from './form/request-form.ts'
 import { completionReader } from './read/completion.ts'
-import { formAdvice, otherForm, type RequestForm } from './request-form.ts'
 
 const Headers = Type.Record(
   Type.String({ pattern: "^[A-Za-z0-9!#$%&'*+.^_`|~-]+$" }),

@@ -1,7 +1,7 @@
 import { asRecord } from '../../../platform/json/record.ts'
 import { portableCallId } from '../call-id.ts'
 import type { ChatMessage, ChatPart, ChatToolCall, TextPart } from '../contract.ts'
-import type { RequestForm } from './request-form.ts'
+import type { RequestForm } from './form/request-form.ts'
 
 /** One message as it goes on the wire, each member by its name. */
 export function encodeMessage(message: ChatMessage, form: RequestForm): object {

@@ -4,7 +4,7 @@ import type { ChatMessage, ChatRequest, ChatTool, ChatToolChoice } from '../cont
 import { sentSampling } from '../sampling.ts'
 import { orderedMessages } from '../system-messages.ts'
 import { encodeMessage } from './encode-messages.ts'
-import type { RequestForm } from './request-form.ts'
+import type { RequestForm } from './form/request-form.ts'
 
 /**
  * The body of `POST /chat/completions`: members of the contract, each by its name, and nothing else of what the client sent.

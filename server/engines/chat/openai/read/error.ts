@@ -3,8 +3,8 @@ import { meaningOfCode, meaningOfText } from '../../../error-words.ts'
 import { type ErrorDetail, errorDetail, printable, retryAfterSeconds } from '../../../reply-error.ts'
 import type { ReadWords } from '../../server-words.ts'
 import { readContextLength } from '../context-length.ts'
+import { refusedForm } from '../form/refused-form.ts'
 import { isAboutModel, isAboutRequest, paramOf } from './refusal.ts'
-import { refusedForm } from './refused-form.ts'
 
 export type ReplyHeaders = Record<string, string | string[] | undefined>
 

@@ -1,4 +1,4 @@
-import type { EngineError, FormPart } from '../../engine-error.ts'
+import type { EngineError, FormPart } from '../../../engine-error.ts'
 
 /**
  * What differs between servers in how a request is written. `accepts`: sampling parameters that the server has, as far as the operator says.
