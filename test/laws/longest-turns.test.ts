@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { readPrompt } from '../../server/engines/chat/sandbox/prompt.ts'
+import { storeResponse, userMessage } from '../http/responses/stored-responses.ts'
 import { newCustomer, startApp, type TestApp, type TestPerson } from '../support/http/app.ts'
 import { longestTurn } from '../support/processor-time.ts'
 import { type BodySchema, grown, type Part, partsOf, textOf } from './growth.ts'
@@ -90,6 +91,14 @@ test('no turn takes 50 ms of processor time, whichever part of whichever body is
     }
   }
   assert.deepEqual(long, [])
+})
+
+test('no turn takes 50 ms of processor time to return 54 MB of stored input, or 20 MB of instructions', async () => {
+  const input = Array.from({ length: 3 }, () => userMessage('a'.repeat(LARGE_BYTES * 0.3)))
+  const { id } = await storeResponse(app, person, { instructions: 'b'.repeat(LARGE_BYTES / 3) }, input)
+  for (const path of [`${id}/input_items`, id]) {
+    await assertShort(path, bodyOf('GET', `/v1/responses/${path}`, ''))
+  }
 })
 
 // Known to take longer: the library `ws` joins and unmasks a frame in one step, 114 ms of one of 60 MiB, the largest there may be.

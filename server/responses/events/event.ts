@@ -73,20 +73,21 @@ export function readEvent(sequence_number: number, data: string): ResponseEvent 
 }
 
 /**
- * The events of a response that was not made in the background: its deltas were not stored, so each item is added and done at once.
- * Source: contract 11.2.
+ * The events of a response that was not made in the background, after the number `after`: its deltas were not stored, so each item is added
+ * and done at once. Each is written when it is asked for. Source: contract 11.2.
  */
-export function rebuiltEvents(response: ResponseObject): ResponseEvent[] {
+export function* rebuiltEvents(response: ResponseObject, after: number): Generator<[ResponseEvent]> {
   const created: ResponseObject = { ...response, ...ENDED_EARLY, status: 'in_progress', output: [], error: null }
-  const items = response.output.flatMap((item, output_index) => [
-    { type: 'response.output_item.added', members: { output_index, item: emptied(item) } },
-    { type: 'response.output_item.done', members: { output_index, item } },
-  ])
-  return [
-    responseEvent('response.created', 0, created),
-    ...items.map(({ type, members }, index) => eventOf(type, index + 1, members)),
-    endEvent(items.length + 1, response),
-  ]
+  const last = response.output.length * 2 + 1
+  for (let number = after + 1; number <= last; number++) {
+    const output_index = (number - 1) >> 1
+    const item = response.output[output_index]!
+    if (number === 0) yield [responseEvent('response.created', number, created)]
+    else if (number === last) yield [endEvent(number, response)]
+    else if (number % 2 === 1)
+      yield [eventOf('response.output_item.added', number, { output_index, item: emptied(item) })]
+    else yield [eventOf('response.output_item.done', number, { output_index, item })]
+  }
 }
 
 /** The output items that these events have added, in order: as done, or as added and `incomplete` when they were not done. */

@@ -3,6 +3,7 @@ import { TEXT_REPAIR } from '../../chat/schema.ts'
 import type { Context } from '../../context.ts'
 import { type Endpoint, endpoint } from '../../identity/caller/endpoint.ts'
 import { abortOnLeaving } from '../../platform/http/abort-on-disconnect.ts'
+import { leaseForReading } from '../../platform/http/body/byte-budget.ts'
 import { STREAM_TIMING } from '../../platform/http/sse.ts'
 import type { ResponseCall, ResponseDeps } from '../call.ts'
 import type { ResponseEvent } from '../events/event.ts'
@@ -76,7 +77,8 @@ async function acceptBackground(
   call.lease.end()
   nameDropped(reply, { tools: prepared.tools.dropped, items: prepared.dropped_items })
   if (!call.body.stream) return response
-  return streamBackground(ctx, { reply, timing, stopping }, call.principal, { response, after: -1 })
+  const lease = leaseForReading(ctx.budget, call.principal.org_id, reply)
+  return streamBackground(ctx, { reply, timing, stopping }, call.principal, { response, after: -1, lease })
 }
 
 /** The plain answer is what the events have made of the response. */

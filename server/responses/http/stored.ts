@@ -1,10 +1,15 @@
+import type { FastifyReply } from 'fastify'
 import { type Endpoint, endpoint } from '../../identity/caller/endpoint.ts'
+import { abortOnLeaving } from '../../platform/http/abort-on-disconnect.ts'
+import { leaseForReading } from '../../platform/http/body/byte-budget.ts'
+import { writeJson } from '../../platform/json/write.ts'
 import { rebuiltEvents } from '../events/event.ts'
 import { ResponseStreamEvent } from '../schema/events.ts'
 import { ResponseObject } from '../schema/response.ts'
 import { DeletedResponse, INPUT_PAGE, InputList, InputQuery, StoredQuery } from '../schema/stored.ts'
 import { cancelResponse, deleteResponse } from '../stored/cancel.ts'
 import { pageOfInput, readResponse } from '../stored/read.ts'
+import { sendJson } from './send-json.ts'
 import { type StreamOptions, streamBackground, streamStored } from './stream.ts'
 
 const common = { auth: 'api_key_or_session' } as const
@@ -26,13 +31,19 @@ function readStored(streams: StreamOptions): Endpoint {
     response: ResponseObject,
     events: ResponseStreamEvent,
     async handle(ctx, { principal, params, query, reply }) {
-      const { background, body } = await readResponse(ctx, principal, params.response_id!)
-      if (!query.stream) return body
+      const lease = leaseForReading(ctx.budget, principal.org_id, reply)
+      const { background, body } = await readResponse(ctx, principal, { id: params.response_id!, lease })
+      if (!query.stream) return sendResponse(reply, body)
       const after = query.starting_after ?? -1
-      if (background) return streamBackground(ctx, { reply, ...streams }, principal, { response: body, after })
-      return streamStored(ctx, { reply, ...streams }, () => [rebuiltEvents(body).slice(after + 1)])
+      if (background) return streamBackground(ctx, { reply, ...streams }, principal, { response: body, after, lease })
+      return streamStored(ctx, { reply, ...streams }, () => rebuiltEvents(body, after))
     },
   })
+}
+
+async function sendResponse(reply: FastifyReply, body: ResponseObject): Promise<FastifyReply> {
+  const text = writeJson(body, abortOnLeaving(reply).signal)
+  return sendJson(reply, typeof text === 'string' ? [text] : await text)
 }
 
 const deleteStored = endpoint({
@@ -57,7 +68,10 @@ const cancelStored = endpoint({
   description: 'What was produced so far is charged. A response that has ended is returned as it is.',
   response: ResponseObject,
   errors: ['invalid_request_error'],
-  handle: (ctx, { principal, params }) => cancelResponse(ctx, principal, params.response_id!),
+  async handle(ctx, { principal, params, reply }) {
+    const lease = leaseForReading(ctx.budget, principal.org_id, reply)
+    return sendResponse(reply, await cancelResponse(ctx, principal, { id: params.response_id!, lease }))
+  },
 })
 
 const listInputItems = endpoint({
@@ -68,8 +82,10 @@ const listInputItems = endpoint({
   description: 'The input items of a stored response, the newest first unless `order` says otherwise.',
   query: InputQuery,
   response: InputList,
-  async handle(ctx, { principal, params, query }) {
+  async handle(ctx, { principal, params, query, reply }) {
     const { after = null, order = 'desc', limit = INPUT_PAGE.default } = query
-    return pageOfInput(ctx, principal, { response_id: params.response_id!, after, order, limit })
+    const lease = leaseForReading(ctx.budget, principal.org_id, reply)
+    const page = { response_id: params.response_id!, after, order, limit, lease }
+    return sendJson(reply, await pageOfInput(ctx, principal, page))
   },
 })

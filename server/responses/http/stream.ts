@@ -2,6 +2,7 @@ import type { FastifyReply } from 'fastify'
 import type { Context } from '../../context.ts'
 import type { Principal } from '../../identity/caller/principal.ts'
 import { abortOnLeaving } from '../../platform/http/abort-on-disconnect.ts'
+import type { Lease } from '../../platform/http/body/byte-budget.ts'
 import { openEventStream, type StreamTiming } from '../../platform/http/sse.ts'
 import { DONE, frameOf, type ResponseEvent } from '../events/event.ts'
 import type { ResponseRun } from '../run.ts'
@@ -42,7 +43,7 @@ export function streamBackground(
   ctx: Pick<Context, 'db' | 'changes' | 'log'>,
   streaming: Streaming,
   principal: Principal,
-  from: { response: ResponseObject; after: number },
+  from: { response: ResponseObject; after: number; lease: Lease },
 ): Promise<FastifyReply> {
   return streamStored(ctx, streaming, (left) => followEvents(ctx, principal, from, left))
 }

@@ -4,6 +4,7 @@ import type { Context } from '../../context.ts'
 import type { Principal } from '../../identity/caller/principal.ts'
 import type { Tx } from '../../platform/db/db.ts'
 import { ApiError } from '../../platform/errors.ts'
+import type { Lease } from '../../platform/http/body/byte-budget.ts'
 import { endEvent, itemsOfEvents, usageView } from '../events/event.ts'
 import type { ResponseObject, ResponseUsage } from '../schema/response.ts'
 import { listenFor } from './changes.ts'
@@ -13,6 +14,7 @@ import { endResponse } from './store/end.ts'
 import { nextEventNumber, readAllEvents } from './store/events.ts'
 import {
   deleteEndedResponse,
+  findResponse,
   lockResponse,
   type Owner,
   RESPONSE_CANCEL_TOPIC,
@@ -31,13 +33,18 @@ type Ctx = Pick<Context, 'db' | 'clock' | 'changes'>
  * Cancels a background response and returns it; what it has produced is charged, and its completed items are kept. No effect on one that
  * is already cancelled. Throws ApiError `not_found`, and `invalid_request_error` for one that ended otherwise or is no background response.
  */
-export async function cancelResponse(ctx: Ctx, principal: Principal, id: string): Promise<ResponseObject> {
-  const { background } = await readResponse(ctx, principal, id)
-  if (!background) {
+export async function cancelResponse(
+  ctx: Ctx,
+  principal: Principal,
+  { id, lease }: { id: string; lease: Lease },
+): Promise<ResponseObject> {
+  const found = await findResponse(ctx.db, principal, { id, bytes_max: 0 })
+  if (!found) throw noSuchResponse()
+  if (!found.background) {
     throw new ApiError('invalid_request_error', "Only a response created with 'background' can be cancelled.")
   }
   await awaitEnd(ctx, principal, id)
-  const { body } = await readResponse(ctx, principal, id)
+  const { body } = await readResponse(ctx, principal, { id, lease })
   if (body.status !== 'cancelled') {
     throw new ApiError('invalid_request_error', `This response is ${body.status} and can no longer be cancelled.`)
   }
@@ -50,10 +57,7 @@ export async function deleteResponse(ctx: Ctx, principal: Principal, id: string)
     const deleted = await deleteEndedResponse(ctx.db, principal, id)
     if (deleted === null) throw noSuchResponse()
     if (deleted === 'deleted') return ctx.changes.announce(RESPONSE_TOPIC, id)
-    await cancelResponse(ctx, principal, id).catch((error: unknown) => {
-      // It ended in the meantime.
-      if (!(error instanceof ApiError) || error.code !== 'invalid_request_error') throw error
-    })
+    await awaitEnd(ctx, principal, id)
   }
 }
 

@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Context } from '../../context.ts'
 import { isDatabaseDown } from '../../platform/db/db.ts'
 import { ApiError } from '../../platform/errors.ts'
+import type { Lease } from '../../platform/http/body/byte-budget.ts'
 import { failResponse, itemsOfEvents, type ResponseEvent, readEvent } from '../events/event.ts'
 import type { ResponseObject } from '../schema/response.ts'
 import { listenFor } from './changes.ts'
@@ -14,37 +15,47 @@ const POLL_MILLISECONDS = 1000
 const READ_MILLISECONDS = 5000
 /** Batches per read, so that a long answer is never in memory at once. */
 const BATCHES_MAX = 50
+/** Bytes per read. A batch of more is read alone, once there is room for it in memory. */
+const READ_BYTES_MAX = 64 * 1024
 
 /**
  * The events of a background response after the number `after` (-1: all), then live until it has ended, from any process. If it is deleted
  * meanwhile, its last events say that it failed, so that every stream has an end; only `signal` ends it without. While the database is
- * unreachable it waits, and then continues where it was.
+ * unreachable, or `lease` has no room for what comes next, it waits, and then continues where it was.
  */
 export async function* followEvents(
   ctx: Pick<Context, 'db' | 'changes'>,
   owner: Owner,
-  { response, after }: { response: ResponseObject; after: number },
+  { response, after, lease }: { response: ResponseObject; after: number; lease: Lease },
   signal: AbortSignal,
 ): AsyncGenerator<ResponseEvent[], void, void> {
   const { id } = response
   const items: string[] = []
   const changes = listenFor(ctx, id)
   let seen = after
+  let large_bytes = 0
   try {
     while (!signal.aborted) {
       const announced = changes.next()
-      const read = await readUnlessDown(ctx, owner, { id, after: seen })
+      const bytes_max = Math.max(large_bytes, READ_BYTES_MAX)
+      const read = await readUnlessDown(ctx, owner, { id, after: seen, bytes_max })
       if (read === 'down') {
         await pause(signal)
         continue
       }
       if (!read) return yield deletedEvents(seen + 1, { ...response, output: itemsOfEvents(items) })
+      if (read.large_bytes > 0) {
+        large_bytes = await roomFor(read.large_bytes, lease, signal)
+        continue
+      }
       const events = read.batches.length > 0 ? eventsAfter(read, seen) : await lastEvent(ctx, owner, id, read, seen)
       if (events.length > 0) {
         seen = events.at(-1)!.sequence_number
         for (const { type, data } of events) if (type.startsWith('response.output_item.')) items.push(data)
         yield events
       }
+      lease.giveBack(large_bytes)
+      large_bytes = 0
       if (read.ended && seen >= read.last_number) return
       if (events.length === 0) await Promise.race([announced, pause(signal)])
     }
@@ -53,16 +64,27 @@ export async function* followEvents(
   }
 }
 
+/** Bytes that there is room for: all of them, or none as long as the lease finds no room. */
+async function roomFor(bytes: number, lease: Lease, signal: AbortSignal): Promise<number> {
+  try {
+    await lease.add(bytes)
+    return bytes
+  } catch {
+    await pause(signal)
+    return 0
+  }
+}
+
 /** A page of events after a number; `down` when the database is unreachable. */
 async function readUnlessDown(
   { db }: Pick<Context, 'db'>,
   owner: Owner,
-  { id, after }: { id: string; after: number },
+  which: { id: string; after: number; bytes_max: number },
 ): Promise<StoredEvents | null | 'down'> {
   const over = new AbortController()
   const late = sleep(READ_MILLISECONDS, 'down' as const, { signal: over.signal, ref: false })
   try {
-    const read = readEvents(db, owner, { id, after, limit: BATCHES_MAX })
+    const read = readEvents(db, owner, { ...which, limit: BATCHES_MAX })
     return await Promise.race([read, late])
   } catch (error) {
     if (isDatabaseDown(error)) return 'down'
@@ -85,7 +107,8 @@ async function lastEvent(
   seen: number,
 ): Promise<ResponseEvent[]> {
   if (!ended || seen <= last_number) return []
-  const read = await readEvents(ctx.db, owner, { id, after: last_number - 1, limit: 1 })
+  const which = { id, after: last_number - 1, limit: 1, bytes_max: Number.MAX_SAFE_INTEGER }
+  const read = await readEvents(ctx.db, owner, which)
   return read ? eventsAfter(read, last_number - 1) : []
 }
 

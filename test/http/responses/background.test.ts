@@ -181,6 +181,26 @@ test('a running response that is deleted is cancelled first, and only its charge
   assert.equal(ends.length, 1, 'every follower gets one last event')
 })
 
+test('events of more bytes than are read at once are streamed like any others, and leave nothing in memory', async () => {
+  const person = await newCustomer(service.app)
+  service.upstream.reply(SAID)
+  const instructions = 'long '.repeat(20_000)
+  const { id } = (await service.submit({ instructions }, person)).body
+  const events = readEvents(await readStream(front.app, person, `${id}?stream=true`))
+  assert.deepEqual(
+    events.map(({ sequence_number }) => sequence_number),
+    events.map((_, index) => index),
+  )
+  const whole = events.filter(({ response }) => response?.instructions === instructions)
+  assert.deepEqual(typesOf(whole), [
+    'response.created',
+    'response.queued',
+    'response.in_progress',
+    'response.completed',
+  ])
+  assert.equal(front.app.ctx.budget.held(), 0)
+})
+
 test('a refusal of the model server fails the response with that error, in `error` and `response.failed`', async () => {
   const person = await newCustomer(service.app)
   service.upstream.reply({ kind: 'json', status: 500, body: { error: { message: 'broken' } } })

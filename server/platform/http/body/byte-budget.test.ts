@@ -110,6 +110,24 @@ test('a patient request that is larger than everything together goes on, once', 
   await rooms[1]
 })
 
+test('what a request gives back before its end is room for others, and is given back once', async () => {
+  const budget = open()
+  const [one, two] = [budget.open('a'), budget.open('a')]
+  one.add(401 * KIB)
+  const room = two.add(300 * KIB)
+  one.giveBack(200 * KIB)
+  assert.equal(await isWaiting(room), true)
+  one.giveBack(150 * KIB)
+  await room
+  assert.equal(budget.held('a'), 351 * KIB)
+  assert.equal(one.add(10 * KIB), undefined)
+  one.end()
+  assert.equal(budget.held('a'), 300 * KIB)
+  two.giveBack(500 * KIB)
+  two.end()
+  assert.equal(budget.held(), 0)
+})
+
 test('a request that waits twice holds nothing once it has ended', async () => {
   const budget = open()
   const [one, two] = [budget.open('a'), budget.open('a')]

@@ -21,6 +21,8 @@ export type Lease = {
    * rejects with ApiError `too_many_requests` when the owner's share stays full, with `server_is_overloaded` when the process is full.
    */
   add(bytes: number): Promise<void> | undefined
+  /** Gives back bytes that were counted and are in memory no longer. */
+  giveBack(bytes: number): void
   /** Gives everything back, once the request is over. */
   end(): void
 }
@@ -64,20 +66,16 @@ export function openByteBudget(limits: ByteLimits = LIMITS): ByteBudget {
   const release = (holder: Holder) => {
     if (exceeding.get(holder.owner) === holder) exceeding.delete(holder.owner)
     if (alone === holder) alone = null
-    if (holder.bytes === 0) return
-    hold(holder, -holder.bytes)
+    free(holder, holder.bytes)
+  }
+  const free = (holder: Holder, bytes: number) => {
+    if (bytes === 0) return
+    hold(holder, -bytes)
     for (const each of waiting) if (hasRoom(each)) each.grant()
     letOneExceed()
   }
-  /** Patient holders that each wait for what the others hold would wait for ever: the first goes on, beyond the total, until its end. */
   const letOneExceed = () => {
-    const stuck = [...waiting].filter(({ holder }) => holder.patient)
-    const kept = [...new Set(stuck.map(({ holder }) => holder))].reduce((sum, { bytes }) => sum + bytes, 0)
-    if (stuck.some((each) => hasShare(each) && kept + each.bytes <= limits.total)) return
-    const own = stuck.filter(({ holder }) => holder === alone)
-    // It has all that it waited for, and will end.
-    if (alone && own.length === 0) return
-    const next = [...own, ...stuck].find(hasShare)
+    const next = nextToExceed([...waiting], { alone, hasShare, total: limits.total })
     if (!next) return
     alone = next.holder
     next.grant()
@@ -119,6 +117,12 @@ export function openByteBudget(limits: ByteLimits = LIMITS): ByteBudget {
           take(more)
           return undefined
         },
+        giveBack(bytes) {
+          const counted = Math.min(bytes, holder.bytes)
+          read -= bytes
+          asked -= counted
+          free(holder, counted)
+        },
         end() {
           ended = true
           for (const stop of waits) stop(new ApiError('invalid_request_error', 'The request ended before it was read.'))
@@ -129,6 +133,20 @@ export function openByteBudget(limits: ByteLimits = LIMITS): ByteBudget {
   }
 }
 
+/** Patient holders that each wait for what the others hold would wait for ever: the first goes on, beyond the total, until its end. */
+function nextToExceed(
+  waiting: readonly Waiting[],
+  { alone, hasShare, total }: { alone: Holder | null; hasShare(asked: Asked): boolean; total: number },
+): Waiting | undefined {
+  const stuck = waiting.filter(({ holder }) => holder.patient)
+  const kept = [...new Set(stuck.map(({ holder }) => holder))].reduce((sum, { bytes }) => sum + bytes, 0)
+  if (stuck.some((each) => hasShare(each) && kept + each.bytes <= total)) return undefined
+  const own = stuck.filter(({ holder }) => holder === alone)
+  // It has all that it waited for, and will end.
+  if (alone && own.length === 0) return undefined
+  return [...own, ...stuck].find(hasShare)
+}
+
 /** A lease that ends once the answer has been sent or the client is gone. */
 export function leaseUntilClosed(budget: ByteBudget, owner: string, { raw }: Pick<FastifyReply, 'raw'>): Lease {
   const lease = budget.open(owner)
@@ -136,6 +154,14 @@ export function leaseUntilClosed(budget: ByteBudget, owner: string, { raw }: Pic
   if (raw.destroyed) lease.end()
   else raw.once('close', () => lease.end())
   return lease
+}
+
+/**
+ * The same for what is read to be returned. It is a share of its own: whoever follows a response must not hold the room that its worker waits
+ * for.
+ */
+export function leaseForReading(budget: ByteBudget, owner: string, reply: Pick<FastifyReply, 'raw'>): Lease {
+  return leaseUntilClosed(budget, `${owner} reads`, reply)
 }
 
 function shareFull(bytes_max: number): ApiError {

@@ -41,31 +41,46 @@ export async function deleteEventsFrom(tx: Db, response_id: string, first_number
     .execute()
 }
 
-/** Events of a response in one snapshot: whether it has ended, the number of its last event, and a page of batches. */
-export type StoredEvents = { ended: boolean; last_number: number; batches: EventBatch[] }
+/**
+ * Events of a response in one snapshot: whether it has ended, the number of its last event, and a page of batches. Where the next batch
+ * alone is larger than asked for there is none, and its size is `large_bytes`; else that is 0.
+ */
+export type StoredEvents = { ended: boolean; last_number: number; batches: EventBatch[]; large_bytes: number }
 
-/** Up to `limit` batches with events after the number `after`, in order. Null when this person has no such response. */
+/**
+ * Up to `limit` batches with events after the number `after`, in order, of `bytes_max` bytes in all. Null when this person has no such
+ * response.
+ */
 export async function readEvents(
   db: Db,
   owner: Owner,
-  which: { id: string; after: number; limit: number },
+  which: { id: string; after: number; limit: number; bytes_max: number },
 ): Promise<StoredEvents | null> {
-  const { id, after, limit } = which
-  const result = await sql<{ ended: boolean; last_number: number; first_number: number | null; events: string }>`
+  const { id, after, limit, bytes_max } = which
+  const result = await sql<{
+    ended: boolean
+    last_number: number
+    first_number: number | null
+    bytes: number
+    events: string | null
+  }>`
     select r.finished_at is not null as ended,
            coalesce((select max(b.last_number) from response_event_batches b where b.response_id = r.id), -1) as last_number,
-           page.first_number, page.events
+           page.first_number, page.bytes, case when page.total <= ${bytes_max} then page.events end as events
     from responses r left join lateral (
-      select b.first_number, b.events from response_event_batches b
-      where b.response_id = r.id and b.last_number > ${after} order by b.first_number limit ${limit}) page on true
+      select b.first_number, b.events, octet_length(b.events) as bytes, sum(octet_length(b.events)) over (order by b.first_number) as total
+      from response_event_batches b
+      where b.response_id = r.id and b.last_number > ${after} order by b.first_number limit ${limit}
+    ) page on page.total <= ${bytes_max} or page.total = page.bytes
     where r.org_id = ${owner.org_id} and r.user_id = ${owner.user_id} and r.id = ${id}
     order by page.first_number`.execute(db)
   const first = result.rows[0]
   if (!first) return null
   const batches = result.rows.flatMap(({ first_number, events }) =>
-    first_number === null ? [] : [{ first_number, events: events.split('\n') }],
+    first_number === null || events === null ? [] : [{ first_number, events: events.split('\n') }],
   )
-  return { ended: first.ended, last_number: first.last_number, batches }
+  const { ended, last_number, first_number, events, bytes } = first
+  return { ended, last_number, batches, large_bytes: first_number !== null && events === null ? bytes : 0 }
 }
 
 /** All events of a response, to end it outside of its run. */

@@ -103,40 +103,42 @@ export async function listAllInput(db: Db, owner: Owner, response_id: string): P
 }
 
 /**
- * The position of an item in the input of a response; 0 when it is not there, or `item_id` is null. Null when this person has no such
- * response.
+ * Where a page of input begins, and the bytes of all items of the response. The position is that of an item in the input; 0 when it is not
+ * there, or `item_id` is null. Null when this person has no such response.
  */
 export async function findInputPosition(
   db: Db,
   owner: Owner,
   place: { response_id: string; item_id: string | null },
-): Promise<number | null> {
+): Promise<{ position: number; size_bytes: bigint } | null> {
   const key = place.item_id === null ? null : itemKey(place.item_id)
-  const result = await sql<{ position: number }>`
-    select coalesce((select i.position from response_items i
+  const result = await sql<{ position: number; size_bytes: bigint }>`
+    select r.size_bytes, coalesce((select i.position from response_items i
                      where i.response_id = r.id and i.direction = 'input' and i.item_id = ${key}), 0) as position
     from responses r
     where r.org_id = ${owner.org_id} and r.user_id = ${owner.user_id} and r.id = ${place.response_id}`.execute(db)
-  return result.rows[0]?.position ?? null
+  return result.rows[0] ?? null
 }
 
-/** A page of input items, plus one when there are more. `after` is a position; 0 starts at the beginning. */
+/** The id of an item and its JSON, which is large at times and sent as it is stored. */
+export type ItemText = { id: string; json: string }
+
+/** A page of input items, plus one, without its JSON, when there are more. `after` is a position; 0 starts at the beginning. */
 export async function listInput(
   db: Db,
   owner: Owner,
   page: { response_id: string; after: number; order: Order; limit: number },
-): Promise<Item[]> {
-  let query = db
-    .selectFrom('response_items')
-    .select('item')
-    .where('org_id', '=', owner.org_id)
-    .where('user_id', '=', owner.user_id)
-    .where('response_id', '=', page.response_id)
-    .where('direction', '=', 'input')
-  if (page.after > 0) query = query.where('position', comparisonOf(page.order), page.after)
-  const rows = await query
-    .orderBy('position', page.order)
-    .limit(page.limit + 1)
-    .execute()
-  return rows.map(({ item }) => item as Item)
+): Promise<ItemText[]> {
+  const { response_id, after, order, limit } = page
+  const place = sql`i.position ${sql.raw(order)}`
+  const beyond = after === 0 ? sql`` : sql` and i.position ${sql.raw(comparisonOf(order))} ${after}`
+  const result = await sql<ItemText>`
+    select case when number <= ${limit} then item->>'id' end as id, case when number <= ${limit} then item::text end as json
+    from (
+      select i.item, row_number() over (order by ${place}) as number from response_items i
+      where i.org_id = ${owner.org_id} and i.user_id = ${owner.user_id} and i.response_id = ${response_id}
+        and i.direction = 'input'${beyond}
+      order by ${place} limit ${limit + 1}) page
+    order by number`.execute(db)
+  return result.rows
 }

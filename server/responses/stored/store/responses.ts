@@ -153,16 +153,34 @@ function listText(elements: readonly string[]): string {
   return `[${elements.join(',')}]`
 }
 
-/** A stored response, with its output in `body`. Null when this person has none with this id. */
-export async function findResponse(db: Db, owner: Owner, id: string): Promise<ResponseRow | null> {
-  const result = await sql<ResponseRow & { output: OutputItem[] }>`
-    select r.*, (select coalesce(json_agg(i.item order by i.position), '[]') from response_items i
-                 where i.response_id = r.id and i.direction = 'output') as output
-    from responses r where r.org_id = ${owner.org_id} and r.user_id = ${owner.user_id} and r.id = ${id}`.execute(db)
+/** A stored response, with its output; null in place of one whose JSON has more bytes than it may. */
+export type FoundResponse = { background: boolean; bytes: number; body: ResponseObject | null }
+
+/** A response of this person as it is returned, unless it has more than `bytes_max` bytes. Null when there is none with this id. */
+export async function findResponse(
+  db: Db,
+  owner: Owner,
+  { id, bytes_max }: { id: string; bytes_max: number },
+): Promise<FoundResponse | null> {
+  const result = await sql<{
+    background: boolean
+    status: ResponseStatus
+    bytes: bigint
+    body: ResponseObject | null
+    output: OutputItem[] | null
+  }>`
+    select r.background, r.status, size.bytes, case when size.bytes <= ${bytes_max} then r.body end as body,
+           case when size.bytes <= ${bytes_max} then (
+             select coalesce(json_agg(i.item order by i.position), '[]') from response_items i
+             where i.response_id = r.id and i.direction = 'output') end as output
+    from responses r cross join lateral (
+      select octet_length(r.body::text) + coalesce(sum(octet_length(i.item::text)), 0)::bigint as bytes from response_items i
+      where i.response_id = r.id and i.direction = 'output') size
+    where r.org_id = ${owner.org_id} and r.user_id = ${owner.user_id} and r.id = ${id}`.execute(db)
   const row = result.rows[0]
   if (!row) return null
-  const { output, ...rest } = row
-  return { ...rest, body: { ...row.body, status: row.status, output } }
+  const { background, status, bytes, body, output } = row
+  return { background, bytes: Number(bytes), body: body && { ...body, status, output: output! } }
 }
 
 /** Locks the row until the transaction ends. Null when it does not exist. */
@@ -184,7 +202,7 @@ export async function deleteEndedResponse(db: Db, owner: Owner, id: string): Pro
     delete from responses where org_id = ${owner.org_id} and user_id = ${owner.user_id} and id = ${id} and finished_at is not null
     returning id`.execute(db)
   if (result.rows.length > 0) return 'deleted'
-  return (await findResponse(db, owner, id)) ? 'running' : null
+  return (await findResponse(db, owner, { id, bytes_max: 0 })) ? 'running' : null
 }
 
 /** Deletes up to `limit` responses that ended before `before`, whole, and returns their ids. */
