@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { countTokensInTurns } from './tokenizer.ts'
-import { mapInTurns, nextTurn } from './turns.ts'
+import { mapInTurns, nextTurn, takingTurnsAs } from './turns.ts'
 
 const LONG: Array<[what: string, work: (piece: () => void) => Promise<unknown>]> = [
   ['counting tokens', (piece) => countTokensInTurns('word '.repeat(50_000), { signal: noticing(piece) })],
@@ -48,6 +48,26 @@ test('work that nobody wants any more is over at its next turn, which others hav
   clearImmediate(turning)
   assert.ok(turns <= 2, `${turns} turns`)
   for (const work of works) await assert.rejects(work, /gone/)
+})
+
+test('work of one owner waits for one piece of another at a time, however many requests of the other have work', async () => {
+  const over = new AbortController()
+  const turns: string[] = []
+  const work = (owner: string, request: string) =>
+    takingTurnsAs(owner, () => {
+      const note = () => {
+        if (turns.at(-1) !== request) turns.push(request)
+      }
+      return mapInTurns(new Array(500).fill(note), spin, over.signal)
+    })
+  const many = Array.from({ length: 20 }, (_, i) => work('many', `${i}`))
+  await work('few', 'few')
+  over.abort(new Error('over'))
+  await Promise.allSettled(many)
+  // Each begins before it first waits.
+  const rounds = turns.slice(turns.indexOf('few') + 1).filter((request) => request !== 'few').length
+  const own = turns.filter((request) => request === 'few').length
+  assert.ok(own > 3 && rounds <= own, turns.join(' '))
 })
 
 /** Calls back whenever the work looks whether it is to go on. */

@@ -1,3 +1,6 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
+import { openFairQueue } from './fair-queue.ts'
+
 /** Work that goes on this long gives way to other requests. */
 const TURN_MILLISECONDS = 10
 /** Items between two looks at the clock. */
@@ -28,28 +31,37 @@ const MANY = 1000
 
 /**
  * Resolves when long work may go on. The long work of a process takes turns: between two looks at its sockets one piece of it runs, however
- * many requests have brought such work. Rejects with the reason of `signal` when nobody wants the work any more: its turn is another's then.
+ * many requests have brought such work. Owners take turns, too: work waits for at most one piece of each other owner's. Rejects with the
+ * reason of `signal` when nobody wants the work any more: its turn is another's then.
  */
 export function nextTurn(signal?: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
-    if (waiting.push({ resolve, reject, signal }) === 1) setImmediate(letNext)
+    waiting.add(owners.getStore() ?? '', { resolve, reject, signal })
+    if (waiting.size() === 1) setImmediate(letNext)
   })
+}
+
+/** Runs work, and all that it awaits, whose turns are those of `owner`: an organization. Work of the service itself has no owner. */
+export function takingTurnsAs<T>(owner: string, work: () => T): T {
+  return owners.run(owner, work)
 }
 
 type Waiting = { resolve(): void; reject(reason: unknown): void; signal: AbortSignal | undefined }
 
+const owners = new AsyncLocalStorage<string>()
 // The process has one event loop, and so one queue of turns.
-const waiting: Waiting[] = []
+const waiting = openFairQueue<Waiting>()
 
 function letNext(): void {
-  for (let next = waiting.shift(); next; next = waiting.shift()) {
-    if (!next.signal?.aborted) {
-      next.resolve()
+  for (let next = waiting.take(); next; next = waiting.take()) {
+    const { resolve, reject, signal } = next.item
+    if (!signal?.aborted) {
+      resolve()
       break
     }
-    next.reject(next.signal.reason)
+    reject(signal.reason)
   }
-  if (waiting.length > 0) setImmediate(letNext)
+  if (waiting.size() > 0) setImmediate(letNext)
 }
 
 /** `map` for arrays of any length, with other work in between. Rejects with what `each` throws, and once `signal` aborts. */

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { readPrompt } from '../../server/engines/chat/sandbox/prompt.ts'
 import { storeResponse, userMessage } from '../http/responses/stored-responses.ts'
 import { newCustomer, startApp, type TestApp, type TestPerson } from '../support/http/app.ts'
@@ -92,6 +93,39 @@ test('no turn takes 50 ms of processor time, whichever part of whichever body is
   }
   assert.deepEqual(long, [])
 })
+
+// Words that no token is made for cost most.
+const word = () => Array.from({ length: 127 }, () => String.fromCharCode(97 + Math.random() * 26)).join('')
+const costly = Array.from({ length: 450 }, word).join(' ')
+
+test('a small request waits for a few pieces of the work of another organization, not for that of 40 requests', async () => {
+  const ask = async ([path, text]: [string, string], key: string, signal?: AbortSignal) => {
+    const given = path.includes('chat') ? { messages: [{ role: 'user', content: text }] } : { input: text }
+    const body = JSON.stringify({ model: 'near', ...given })
+    const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' }
+    await (await fetch(app.url + path, { method: 'POST', headers, body, signal: signal ?? null })).text()
+  }
+  const others = await newCustomer(app)
+  const paths = ['/v1/chat/completions', '/v1/responses', '/v1/responses/input_tokens']
+  for (const path of paths) await ask([path, costly], person.key)
+  const one = await processorTime(() => ask([paths[0]!, costly], person.key))
+  for (const path of paths) {
+    const left = new AbortController()
+    const many = Array.from({ length: 40 }, () => ask([path, costly], person.key, left.signal))
+    for (let turns = 0; turns < many.length; turns++) await nextTurn()
+    const small = await processorTime(() => ask([path, 'Hi'], others.key))
+    left.abort()
+    await Promise.allSettled(many)
+    assert.ok(small < 6 * one, `${path}: ${small} ms, and ${one} ms for a large one alone`)
+  }
+})
+
+async function processorTime(work: () => Promise<unknown>): Promise<number> {
+  const before = process.threadCpuUsage()
+  await work()
+  const { user, system } = process.threadCpuUsage(before)
+  return (user + system) / 1000
+}
 
 test('no turn takes 50 ms of processor time to return 54 MB of stored input, or 20 MB of instructions', async () => {
   const input = Array.from({ length: 3 }, () => userMessage('a'.repeat(LARGE_BYTES * 0.3)))

@@ -8,6 +8,7 @@ import { OPEN_BODY_BYTES_MAX } from '../../platform/http/body/parsers.ts'
 import { type RouteConfig, withForms } from '../../platform/http/server.ts'
 import { parseQuery } from '../../platform/schema/query.ts'
 import { shape, type TextRepair } from '../../platform/schema/validate.ts'
+import { takingTurnsAs } from '../../platform/turns.ts'
 import { requireSameOrigin } from './csrf.ts'
 import type { Authenticator, Principal } from './principal.ts'
 import { countRequest } from './rate-limit.ts'
@@ -209,8 +210,10 @@ function addRoute(http: FastifyInstance, live: LiveContext, spec: Endpoint, admi
         reply,
       }
       const { tracing } = ctx
-      if (!tracing || !request.span) return spec.handle(ctx, call)
-      return tracing.within(request.span.context, () => spec.handle(ctx, call))
+      const { principal, span } = request
+      const handle = () =>
+        principal ? takingTurnsAs(principal.org_id, () => spec.handle(ctx, call)) : spec.handle(ctx, call)
+      return tracing && span ? tracing.within(span.context, handle) : handle()
     },
   })
 }

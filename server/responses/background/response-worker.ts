@@ -1,6 +1,7 @@
 import type { LiveContext } from '../../context.ts'
 import { isDatabaseDown } from '../../platform/db/db.ts'
 import { startWorker } from '../../platform/queue/worker.ts'
+import { takingTurnsAs } from '../../platform/turns.ts'
 import type { ResponseDeps } from '../call.ts'
 import { RESPONSE_CANCEL_TOPIC, RESPONSE_QUEUE } from '../stored/store/responses.ts'
 import { type ClaimedResponse, releaseResponses, responseClaims, servedResponses } from './claims.ts'
@@ -30,7 +31,7 @@ export function startResponseWorker(
     stop_seconds: { ...STOP_SECONDS, finish },
     async run(claimed, signal) {
       const use = ctx.use()
-      await runClaimed(use.ctx, deps, claimed, signal)
+      await takingTurnsAs(claimed.org_id, () => runClaimed(use.ctx, deps, claimed, signal))
         .catch((error: unknown) => {
           if (!(error instanceof ClaimLost)) throw error
         })

@@ -5,6 +5,7 @@ import { type Endpoint, endpoint } from '../../identity/caller/endpoint.ts'
 import type { Authenticator } from '../../identity/caller/principal.ts'
 import { ApiError } from '../../platform/errors.ts'
 import type { Sockets } from '../../platform/http/websocket.ts'
+import { takingTurnsAs } from '../../platform/turns.ts'
 import type { ResponseDeps } from '../call.ts'
 import { openContextCaches } from './context-cache.ts'
 import { LIFETIME_SECONDS, serveTurns } from './queue.ts'
@@ -38,10 +39,9 @@ export function responseSocket(deps: ResponseSocketDeps): Endpoint {
         serve(connection) {
           const cache = openCache()
           connection.signal.addEventListener('abort', () => cache.clear())
-          return serveTurns(
-            { live: deps.live, deps, connection, cache, credential: { authorization, cookie } },
-            lifetime_seconds,
-          )
+          const turns = { live: deps.live, deps, connection, cache, credential: { authorization, cookie } }
+          const take = serveTurns(turns, lifetime_seconds)
+          return (text, lease) => takingTurnsAs(principal.org_id, () => take(text, lease))
         },
       })
       if (!opened) throw upgradeRequired()

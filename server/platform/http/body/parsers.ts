@@ -3,6 +3,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { ApiError } from '../../errors.ts'
 import { AT_ONCE_BYTES_MAX, parseJsonPieces } from '../../json/parse.ts'
 import type { TextRepair } from '../../schema/validate.ts'
+import { takingTurnsAs } from '../../turns.ts'
 import { whileConnected } from '../abort-on-disconnect.ts'
 import { discardBody, endAfterAnswer, hasLargeBody } from '../connections.ts'
 import type { Lease } from './byte-budget.ts'
@@ -20,7 +21,8 @@ export function addBodyParsers(http: FastifyInstance): void {
   http.removeAllContentTypeParsers()
   http.addContentTypeParser('application/json', (request, _payload, done) => {
     const { accepts, body_bytes_max = JSON_BYTES_MAX, text_repair } = request.routeOptions.config.kinora ?? {}
-    const options = { raw: request.raw, body_bytes_max, text_repair, lease: request.lease }
+    const owner = request.caller?.org_id ?? ''
+    const options = { raw: request.raw, owner, body_bytes_max, text_repair, lease: request.lease }
     if (accepts?.size === 0) done(null, undefined)
     else if (accepts && !accepts.has('json')) done(wrongContentType(accepts))
     else if (Number(request.headers['content-length']) > body_bytes_max) done(bodyTooLarge(body_bytes_max))
@@ -85,6 +87,8 @@ function isPlainTransfer({ headers }: FastifyRequest): boolean {
 
 type Reading = {
   raw: IncomingMessage
+  /** Whose turns a large body takes. */
+  owner: string
   body_bytes_max: number
   text_repair: TextRepair | undefined
   lease: Lease | null
@@ -142,9 +146,10 @@ async function readCodedJson(request: FastifyRequest, reading: Reading): Promise
 }
 
 /** A large body is parsed as long as its client is connected. */
-function parsed(pieces: readonly Buffer[], size_bytes: number, { raw, text_repair: repair }: Reading): unknown {
+function parsed(pieces: readonly Buffer[], size_bytes: number, { raw, owner, text_repair: repair }: Reading): unknown {
   if (size_bytes <= AT_ONCE_BYTES_MAX) return parseJsonPieces(pieces, size_bytes, { repair })
-  return whileConnected(raw, (signal) => parseJsonPieces(pieces, size_bytes, { repair, signal }))
+  const parse = (signal: AbortSignal) => parseJsonPieces(pieces, size_bytes, { repair, signal })
+  return takingTurnsAs(owner, () => whileConnected(raw, parse))
 }
 
 function parse(pieces: readonly Buffer[], size_bytes: number, options: Reading, done: Done): void {
