@@ -3,6 +3,8 @@ import type { AddressInfo, Socket } from 'node:net'
 import { connect } from 'node:net'
 import { after, before, test } from 'node:test'
 import { setImmediate as nextTurn } from 'node:timers/promises'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { leaseUntilClosed, openByteBudget } from '../../server/platform/http/body/byte-budget.ts'
 import { UNANSWERED_MAX } from '../../server/platform/http/connections.ts'
 import { openHttp } from '../../server/platform/http/server.ts'
 import { silentLog } from '../../server/platform/log.ts'
@@ -11,6 +13,7 @@ import { rawConnection } from '../support/http/raw-http.ts'
 const MEBIBYTE = 1024 * 1024
 const gate = { started: 0, open: () => {}, opened: Promise.resolve() }
 const http = openHttp({ log: silentLog })
+const budget = openByteBudget({ total: 100 * MEBIBYTE, owner: MEBIBYTE, wait_seconds: 600 })
 /** The service's ends of all connections, oldest first. */
 const sockets: Socket[] = []
 let url = ''
@@ -25,6 +28,14 @@ before(async () => {
     })
     routes.get('/now', takes(), async () => ({}))
     routes.post('/echo', takes('json'), async (request) => request.body)
+    const onRequest = async (request: FastifyRequest, reply: FastifyReply) => {
+      request.lease = leaseUntilClosed(budget, 'someone', reply)
+    }
+    routes.post('/held', { ...takes('json'), onRequest }, async () => {
+      gate.started += 1
+      await gate.opened
+      return {}
+    })
     routes.post('/refuse', { ...takes('json'), onRequest: refuse }, async () => ({}))
   })
   http.server.on('connection', (socket) => sockets.push(socket))
@@ -82,6 +93,27 @@ test(`of more tiny requests in one go than any client sends the first ${UNANSWER
     assert.deepEqual(JSON.parse(String((await connection.answer()).body)), { number: `${i}` })
   await assert.rejects(connection.answer(), /connection ended/)
   assert.equal(gate.started, UNANSWERED_MAX)
+})
+
+test('of many small requests as many run as their bytes have room, and little more than those is read', async () => {
+  closeGate()
+  const body = JSON.stringify({ text: 'x'.repeat(40_000) })
+  const request = post('/held', `content-length: ${body.length}`) + body
+  const connections = await Promise.all(Array.from({ length: 4 }, () => rawConnection(url)))
+  const written = connections.map(({ write }) => write(request.repeat(30)))
+  // One more than there is room for may run.
+  const count = Math.ceil(MEBIBYTE / body.length)
+  while (gate.started < count) await nextTurn()
+  await manyTurns()
+  assert.equal(gate.started, count)
+  const ends = sockets.slice(-connections.length)
+  const read = ends.reduce((sum, { bytesRead }) => sum + bytesRead, 0)
+  assert.ok(read < budget.held() + ends.length * 2 * 64 * 1024, `${read} bytes were read`)
+  gate.open()
+  for (const { answer } of connections) for (let i = 0; i < 30; i++) assert.equal((await answer()).status, 200)
+  await Promise.all(written)
+  for (const { close } of connections) close()
+  while (budget.held() > 0) await nextTurn()
 })
 
 test('requests that follow each other without pipelining are never held back', async () => {

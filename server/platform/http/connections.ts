@@ -18,7 +18,9 @@ const LINGER_SECONDS = { silence: 10, total: 60 }
 const LINGER_BYTES_MAX = 128 * 1024 * 1024
 
 const ENDING = Symbol('ending')
-type Marked = Socket & { [ENDING]?: true }
+/** How many requests of the connection wait for room for their bodies. */
+const HELD = Symbol('held')
+type Marked = Socket & { [ENDING]?: true; [HELD]?: number }
 type Exchange = { request: IncomingMessage; response: ServerResponse }
 type Pipeline = { running: number; waiting: Exchange[]; overrun: boolean }
 
@@ -65,6 +67,22 @@ export function endAfterAnswer(request: IncomingMessage, { discard }: { discard:
     socket.once('close', () => clearTimeout(silence))
     request.once('end', destroySoon)
   }
+}
+
+/** Reads nothing more from the connection of a request until there is `room` for its body, neither of the body nor of requests behind it. */
+export function holdConnection(request: IncomingMessage, room: Promise<void>): Promise<void> {
+  const socket: Marked = request.socket
+  if (socket[HELD] === undefined) {
+    socket.on('resume', () => {
+      if (socket[HELD]! > 0) socket.pause()
+    })
+  }
+  socket[HELD] = (socket[HELD] ?? 0) + 1
+  socket.pause()
+  return room.finally(() => {
+    socket[HELD]! -= 1
+    if (socket[HELD] === 0) socket.resume()
+  })
 }
 
 /** Reads the rest of a body and throws it away, also when a parser has stopped in the middle of it. */

@@ -28,10 +28,10 @@ async function isWaiting(promise: Promise<void> | undefined): Promise<boolean> {
 test('small requests are not counted, larger ones from their first byte on', () => {
   const budget = open()
   const lease = budget.open('a')
-  assert.equal(lease.add(64 * KIB), undefined)
+  assert.equal(lease.add(8 * KIB), undefined)
   assert.equal(budget.held(), 0)
   assert.equal(lease.add(1), undefined)
-  assert.equal(budget.held('a'), 64 * KIB + 1)
+  assert.equal(budget.held('a'), 8 * KIB + 1)
   lease.end()
   lease.end()
   assert.deepEqual([budget.held(), budget.held('a')], [0, 0])

@@ -12,7 +12,7 @@ export type ByteLimits = { total: number; owner: number; wait_seconds: number }
 const LIMITS: ByteLimits = { total: 512 * MEBIBYTE, owner: 40 * MEBIBYTE, wait_seconds: 10 }
 
 /** Less is not counted, so that ordinary requests cost nothing here. */
-const FREE_BYTES = 64 * 1024
+const FREE_BYTES = 8 * 1024
 
 /** The bytes of one request: of its body or message, and of the conversation and the files that were read for it. */
 export type Lease = {

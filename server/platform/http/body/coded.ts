@@ -3,6 +3,7 @@ import { PassThrough } from 'node:stream'
 import type { FastifyRequest } from 'fastify'
 import { ApiError } from '../../errors.ts'
 import { codingsOf, decodeChunks } from '../../outbound/decode.ts'
+import { holdConnection } from '../connections.ts'
 import type { Lease } from './byte-budget.ts'
 
 type Coding = ReturnType<typeof codingsOf>[number]
@@ -62,7 +63,7 @@ export async function readCoded(
       if (size > FREE_BYTES && size > received * RATIO_MAX) throw unpacksTooFar()
       pieces.push(piece)
       const room = lease?.add(piece.length)
-      if (room) await room
+      if (room) await holdConnection(body, room)
     }
     return pieces
   } catch (error) {
