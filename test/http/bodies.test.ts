@@ -104,8 +104,9 @@ test('400 for depth and for the number of values, at any size', async () => {
   assertInvalid(await sendRaw(app, person, many(JSON_VALUES_MAX - 10)), 'model', /expected a string/)
 })
 
-test('bodies are read as far as their organization has room for them: 429 after a wait, and nobody else waits', async () => {
-  const budget = openByteBudget({ total: 20 * MEBIBYTE, owner: 2 * MEBIBYTE, wait_seconds: 0.05 })
+test('bodies are read as far as their organization has room for them: 429 after a wait or beyond a number, and nobody else waits', async () => {
+  const limits = { total: 20 * MEBIBYTE, owner: 2 * MEBIBYTE, wait_seconds: 0.05, owner_requests: 2 }
+  const budget = openByteBudget(limits)
   const own = await startApp({ budget })
   const [one, other] = [await newCustomer(own), await newCustomer(own)]
   const post = async ({ key }: TestPerson, size: number, ...lines: string[]) => {
@@ -125,6 +126,13 @@ test('bodies are read as far as their organization has room for them: 429 after 
   slow.close()
   while (budget.held() > 0) await nextTurn()
   assert.equal((await sendRaw(own, one, ' '.repeat(MEBIBYTE))).status, 400)
+  const unfinished = await Promise.all([1, 2].map(() => post(one, 10_000, 'content-length: 20000')))
+  while (budget.held() < 40_000) await nextTurn()
+  assertRefused(await sendRaw(own, one, '{}'), { ...refused, message: /has 2 requests that are not answered yet/ })
+  assert.equal((await sendRaw(own, other, '{}')).status, 400)
+  for (const { close } of unfinished) close()
+  while (budget.held() > 0) await nextTurn()
+  assert.equal((await sendRaw(own, one, '{}')).status, 400)
   await own.close()
 })
 

@@ -7,9 +7,16 @@ const MEBIBYTE = 1024 * 1024
  * Bytes that the requests of a process hold at once, and those of one owner among them. One request of an owner at a time may exceed the
  * share, so that of several that are partly read one goes on. A request waits for room for `wait_seconds` in all, a patient one without end:
  * of those that wait for each other one at a time may exceed the total. In memory a byte becomes three or four while a body is read.
+ * `owner_requests`: how many requests of one owner may be unanswered, whatever their size.
  */
-export type ByteLimits = { total: number; owner: number; wait_seconds: number }
-const LIMITS: ByteLimits = { total: 512 * MEBIBYTE, owner: 40 * MEBIBYTE, wait_seconds: 10 }
+export type ByteLimits = { total: number; owner: number; wait_seconds: number; owner_requests: number }
+const LIMITS: ByteLimits = {
+  total: 512 * MEBIBYTE,
+  owner: 40 * MEBIBYTE,
+  wait_seconds: 10,
+  // Each may have a connection to an engine beside its own, and a process has descriptors for 20,000.
+  owner_requests: 4000,
+}
 
 /** Less is not counted, so that ordinary requests cost nothing here. */
 const FREE_BYTES = 8 * 1024
@@ -31,6 +38,10 @@ export type Lease = {
 export type ByteBudget = {
   /** `patient`: waits for room without a limit of time. */
   open(owner: string, options?: { patient?: boolean }): Lease
+  /**
+   * Counts a request of any size until it calls what this returns. Throws ApiError `too_many_requests` when its owner has as many as it may.
+   */
+  enter(owner: string): () => void
   /** Bytes held now, of one owner or of all. */
   held(owner?: string): number
 }
@@ -40,7 +51,8 @@ type Holder = { owner: string; patient: boolean; bytes: number }
 type Asked = { holder: Holder; bytes: number }
 type Waiting = Asked & { grant(): void }
 
-export function openByteBudget(limits: ByteLimits = LIMITS): ByteBudget {
+export function openByteBudget(changes: Partial<ByteLimits> = {}): ByteBudget {
+  const limits = { ...LIMITS, ...changes }
   const owners = new Map<string, number>()
   /** The holder of each owner that exceeds the share. */
   const exceeding = new Map<string, Holder>()
@@ -81,6 +93,7 @@ export function openByteBudget(limits: ByteLimits = LIMITS): ByteBudget {
     next.grant()
   }
   return {
+    enter: countRequests(limits.owner_requests),
     held: (owner) => (owner === undefined ? total : held(owner)),
     open(owner, { patient = false } = {}) {
       const holder: Holder = { owner, patient, bytes: 0 }
@@ -133,6 +146,20 @@ export function openByteBudget(limits: ByteLimits = LIMITS): ByteBudget {
   }
 }
 
+function countRequests(most: number): ByteBudget['enter'] {
+  const counts = new Map<string, number>()
+  return (owner) => {
+    const count = counts.get(owner) ?? 0
+    if (count === most) throw tooManyRequests(most)
+    counts.set(owner, count + 1)
+    return () => {
+      const others = counts.get(owner)! - 1
+      if (others > 0) counts.set(owner, others)
+      else counts.delete(owner)
+    }
+  }
+}
+
 /** Patient holders that each wait for what the others hold would wait for ever: the first goes on, beyond the total, until its end. */
 function nextToExceed(
   waiting: readonly Waiting[],
@@ -147,12 +174,17 @@ function nextToExceed(
   return [...own, ...stuck].find(hasShare)
 }
 
-/** A lease that ends once the answer has been sent or the client is gone. */
+/** A lease that ends once the answer has been sent or the client is gone. Throws ApiError `too_many_requests`, as `enter` does. */
 export function leaseUntilClosed(budget: ByteBudget, owner: string, { raw }: Pick<FastifyReply, 'raw'>): Lease {
+  const leave = budget.enter(owner)
   const lease = budget.open(owner)
+  const end = () => {
+    lease.end()
+    leave()
+  }
   // The client may have gone while the caller was being looked up.
-  if (raw.destroyed) lease.end()
-  else raw.once('close', () => lease.end())
+  if (raw.destroyed) end()
+  else raw.once('close', end)
   return lease
 }
 
@@ -166,6 +198,11 @@ export function leaseForReading(budget: ByteBudget, owner: string, reply: Pick<F
 
 function shareFull(bytes_max: number): ApiError {
   const text = `The requests of your organization that are not answered yet have more than ${bytes_max} bytes, with the files that are read for them. Wait for answers before you send more.`
+  return new ApiError('too_many_requests', text, { retry_after_seconds: RETRY_SECONDS })
+}
+
+function tooManyRequests(most: number): ApiError {
+  const text = `Your organization has ${most} requests that are not answered yet. Wait for answers before you send more.`
   return new ApiError('too_many_requests', text, { retry_after_seconds: RETRY_SECONDS })
 }
 
