@@ -11,7 +11,7 @@ import { openDb } from '../platform/db/db.ts'
 import { openGroups } from '../platform/db/groups.ts'
 import type { OutageListener } from '../platform/db/listen-connection.ts'
 import { observePool } from '../platform/db/metrics.ts'
-import { type ByteBudget, openByteBudget } from '../platform/http/body/byte-budget.ts'
+import { type ByteBudget, openByteBudget, TOTAL_BYTES } from '../platform/http/body/byte-budget.ts'
 import type { Log } from '../platform/log.ts'
 import { newPresence, type Presence } from '../platform/queue/presence.ts'
 import { VERSION } from '../platform/start/version.ts'
@@ -60,9 +60,14 @@ export async function openFixed(options: FixedOptions, stops: AsyncDisposableSta
   }
   const changes = stops.adopt(await openChanges({ db, url: database_url, ...announced }), (opened) => opened.close())
   const blobs = keepDuringBackup(options.blobs, db)
-  const shared = { groups: openGroups(), budget: options.budget ?? openByteBudget() }
+  const shared = { groups: openGroups(), budget: options.budget ?? openByteBudget(bytesOf(config)) }
   const fixed = { clock, log, db, blobs, changes, ...shared, metrics, tracing, work_dir }
   return { fixed, pool, presence }
+}
+
+function bytesOf({ limits }: Config): { owner: number; total?: number } {
+  const owner = limits.request_mebibytes * 1024 * 1024
+  return owner > TOTAL_BYTES ? { owner, total: owner } : { owner }
 }
 
 function openClock(pool: pg.Pool, log: Log): Promise<DatabaseClock> {

@@ -98,6 +98,7 @@ export function complete(file: ConfigFile): FileSettings {
       upstream_idle_seconds: file.limits?.upstream_idle_seconds ?? 120,
       upstream_total_seconds: file.limits?.upstream_total_seconds ?? 900,
       pipeline_concurrency: file.limits?.pipeline_concurrency ?? 32,
+      request_mebibytes: file.limits?.request_mebibytes ?? 40,
       media_children: file.limits?.media_children ?? null,
     },
     first_run: {

@@ -130,6 +130,8 @@ export type Config = SecretSettings & {
     upstream_idle_seconds: number
     upstream_total_seconds: number
     pipeline_concurrency: number
+    /** That the unanswered requests of an organization hold in one process. */
+    request_mebibytes: number
     /** Null: chosen by the number of CPUs. */
     media_children: number | null
   }

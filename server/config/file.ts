@@ -199,6 +199,7 @@ export const ConfigFile = Type.Object(
           upstream_idle_seconds: Type.Optional(Seconds(1, 3600)),
           upstream_total_seconds: Type.Optional(Seconds(1, 86_400)),
           pipeline_concurrency: Type.Optional(Type.Integer({ minimum: 1, maximum: 1000 })),
+          request_mebibytes: Type.Optional(Type.Integer({ minimum: 1, maximum: 16_384 })),
           media_children: Type.Optional(
             Type.Integer({
               minimum: 2,

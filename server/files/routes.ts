@@ -5,6 +5,7 @@ import { type Endpoint, endpoint } from '../identity/caller/endpoint.ts'
 import { ACCEPTED_TYPES, withEnding } from '../media/probe/recognize.ts'
 import { BlobMissing, type Blobs } from '../platform/blobs/blobs.ts'
 import { ApiError, notFound } from '../platform/errors.ts'
+import { leaseForReading } from '../platform/http/body/byte-budget.ts'
 import { pageOf, positionOf } from '../platform/http/list.ts'
 import { type Content, sendBytes } from '../platform/http/send-bytes.ts'
 import { isId } from '../platform/ids.ts'
@@ -45,6 +46,9 @@ const upload = (storage: StorageGate) =>
     },
   })
 
+/** What one file takes in a list, about. */
+const VIEW_BYTES = 500
+
 const list = endpoint({
   method: 'GET',
   path: '/v1/files',
@@ -54,9 +58,12 @@ const list = endpoint({
     'The files of your organization, newest first unless `order` says otherwise; `purpose` selects some of them.',
   query: ListFiles,
   response: FileList,
-  async handle(ctx, { principal, query }) {
+  async handle(ctx, { principal, query, reply }) {
     const position = positionOf('file', query, { default: FILES_PER_PAGE })
     const { org_id } = principal
+    const bytes = VIEW_BYTES * (position.limit - FILES_PER_PAGE)
+    const room = bytes > 0 ? leaseForReading(ctx.budget, org_id, reply).add(bytes) : undefined
+    if (room) await room
     const rows = await listFiles(ctx.db, { ...position, org_id, purpose: query.purpose ?? null, now: ctx.clock.now() })
     return pageOf(rows, position.limit, fileView)
   },

@@ -49,6 +49,7 @@ const SETTINGS = {
     upstream_idle_seconds: 'reload',
     upstream_total_seconds: 'reload',
     pipeline_concurrency: 'restart',
+    request_mebibytes: 'restart',
     media_children: 'reload',
   },
   // Read by the very first start alone.

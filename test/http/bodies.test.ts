@@ -173,6 +173,19 @@ test('413 for a body that unpacks beyond the limit, whatever its ratio', async (
   assertRefused(answer, { status: 413, code: 'request_too_large', message: /larger than 67108864 bytes/ })
 })
 
+test('400 for a compressed body that unpacks to nothing, soon; one that does not shrink is read', async () => {
+  const empty = gzipSync('')
+  const nothing = Buffer.alloc(8 * MEBIBYTE - ((8 * MEBIBYTE) % empty.length))
+  for (let at = 0; at < nothing.length; at += empty.length) empty.copy(nothing, at)
+  assertRefused(await sendCoded('gzip', nothing), {
+    status: 400,
+    code: 'invalid_request_error',
+    message: /less than half of its size/,
+  })
+  const large = Buffer.from(JSON.stringify(videoBody()).padStart(3 * MEBIBYTE))
+  assert.equal((await sendCoded('gzip', gzipSync(large, { level: 0 }))).status, 200)
+})
+
 test('400 for a compressed body that is cut or broken, by its coding', async () => {
   const small = Buffer.from(JSON.stringify(videoBody()))
   for (const [coding, encode] of CODINGS.filter(([name]) => !name.startsWith('identity'))) {

@@ -20,10 +20,23 @@ after(() => app.close())
 afterEach(async () => assert.deepEqual(await app.audit(), {}))
 
 /** Two settings that only make sense together: what one configuration offers the other does not have. */
-function config({ plan, id, price, more = '' }: { plan: string; id: string; price: string; more?: string }): string {
+function config({
+  plan,
+  id,
+  price,
+  limits = '{ request_mebibytes: 600 }',
+  more = '',
+}: {
+  plan: string
+  id: string
+  price: string
+  limits?: string
+  more?: string
+}): string {
   return `
 plans: { ${plan}: { max_concurrent_renders: 1000 } }
 video_models: [{ id: ${id}, name: "at ${price}", engine: instant, per_second: "${price}" }]
+limits: ${limits}
 ${more}`
 }
 
@@ -36,6 +49,18 @@ function reload(text: string, secret = app.ctx.secret, previous: string[] = []):
   app.app.reload(next)
   return changed
 }
+
+test('requests of one organization hold as many bytes as the operator allows', async () => {
+  const mebibyte = 1024 * 1024
+  const lease = app.ctx.budget.open(person.org_id)
+  assert.equal(lease.add(600 * mebibyte), undefined)
+  const other = app.ctx.budget.open(person.org_id)
+  const room = other.add(mebibyte)
+  assert.ok(room)
+  lease.end()
+  await room
+  other.end()
+})
 
 test('every answer while configurations change is of one whole configuration', async () => {
   const sides = [
@@ -120,9 +145,13 @@ test('settings that need a restart are named, and nothing else of the same file 
     plan: 'free',
     id: 'instant-1',
     price: '0.050000',
-    more: 'currency: eur\nlimits: { pipeline_concurrency: 5 }',
+    limits: '{ pipeline_concurrency: 5, request_mebibytes: 601 }',
+    more: 'currency: eur',
   })
-  assert.throws(() => reload(other), /currency, limits\.pipeline_concurrency cannot change while the service runs/)
+  assert.throws(
+    () => reload(other),
+    /currency, limits\.pipeline_concurrency, limits\.request_mebibytes cannot change while the service runs/,
+  )
   assert.equal(app.ctx.config.video_models[0]!.per_second, 1_000_000n)
 })
 
@@ -139,6 +168,7 @@ test('what changed is named without its values', () => {
 
 test('an engine that did not change is the same one after a reload; one that did is another', () => {
   const ours = (instant: string) => `
+limits: { request_mebibytes: 600 }
 video_models:
   - { id: still, engine: instant, per_second: "0.010000" }
   - { id: moved, engine: { kind: videos-api, dialect: openai, base_url: "${instant}", model: wan }, per_second: "0.010000" }`

@@ -151,3 +151,17 @@ test('401 without a key, 405 with the allowed methods for others', async () => {
     assert.match(headers.get('allow')!, /GET/)
   }
 })
+
+test('a page of thousands waits until the organization has room for it in memory', async () => {
+  await upload(1)
+  const others = app.ctx.budget.open(`${app.org_id} reads`)
+  others.add(64 * 1024 * 1024)
+  let answered = false
+  const large = list('?limit=10000').finally(() => {
+    answered = true
+  })
+  assert.equal((await list()).status, 200)
+  assert.equal(answered, false)
+  others.end()
+  assert.equal((await large).status, 200)
+})

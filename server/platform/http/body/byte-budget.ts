@@ -10,8 +10,10 @@ const MEBIBYTE = 1024 * 1024
  * `owner_requests`: how many requests of one owner may be unanswered, whatever their size.
  */
 export type ByteLimits = { total: number; owner: number; wait_seconds: number; owner_requests: number }
+/** The default for all owners together. */
+export const TOTAL_BYTES = 512 * MEBIBYTE
 const LIMITS: ByteLimits = {
-  total: 512 * MEBIBYTE,
+  total: TOTAL_BYTES,
   owner: 40 * MEBIBYTE,
   wait_seconds: 10,
   // Each may have a connection to an engine beside its own, and a process has descriptors for 20,000.

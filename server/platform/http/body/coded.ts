@@ -14,6 +14,8 @@ type Coding = ReturnType<typeof codingsOf>[number]
  */
 const RATIO_MAX = 100
 const FREE_BYTES = 1024 * 1024
+/** What may be on its way through a decoder. */
+const NOT_YET_BYTES = 512 * 1024
 
 export function bodyTooLarge(bytes_max: number): ApiError {
   return new ApiError('request_too_large', `The request body is larger than ${bytes_max} bytes.`)
@@ -39,7 +41,7 @@ export function requireUncoded(request: FastifyRequest): void {
 
 /**
  * The bytes of a body without its coding, in pieces, as fast as `lease` has room for them. A body that is not compressed, whatever it
- * claims, comes as it is. Throws ApiError `request_too_large` beyond `bytes_max` and RATIO_MAX, `invalid_request_error` for bytes that are not of their coding,
+ * claims, comes as it is. Throws ApiError `request_too_large` beyond `bytes_max` and RATIO_MAX, `invalid_request_error` for bytes that are not of their coding, or become less than half,
  * `unsupported_media_type` for zstd with a window that HTTP does not have.
  */
 export async function readCoded(
@@ -53,6 +55,7 @@ export async function readCoded(
   const source = new PassThrough()
   body.on('data', ({ length }: Buffer) => {
     received += length
+    if (coding !== null && received > 2 * size + NOT_YET_BYTES) source.destroy(unpacksToLittle())
   })
   body.once('error', (error) => source.destroy(error))
   body.pipe(source)
@@ -74,6 +77,11 @@ export async function readCoded(
 function unpacksTooFar(): ApiError {
   const text = `The compressed request body becomes more than ${RATIO_MAX} times as large. Send it as it is.`
   return new ApiError('request_too_large', text)
+}
+
+function unpacksToLittle(): ApiError {
+  const text = 'The compressed request body becomes less than half of its size. Send it as it is.'
+  return new ApiError('invalid_request_error', text)
 }
 
 /** Errors of `node:zlib`: Z_DATA_ERROR, ERR_BROTLI_DECODER_…, ZSTD_error_…, and the end of a body that is cut. */
