@@ -19,14 +19,22 @@ import { diskFull, FILE_BYTES_MAX, type Upload } from './upload.ts'
 
 /**
  * Turns a received upload into a file of the caller's organization: inspected, kept, recorded, in this order. Consumes `staged`;
- * nothing is kept when it throws. Throws ApiError `invalid_file` for bytes that do not fit the purpose, `storage_limit_exceeded`.
+ * nothing is kept when it throws. `signal` ends the inspection. Throws ApiError `invalid_file` for bytes that do not fit the purpose,
+ * `storage_limit_exceeded`.
  */
-export async function createFile(ctx: Context, principal: Principal, upload: Upload): Promise<FileRow> {
+export async function createFile(
+  ctx: Context,
+  principal: Principal,
+  upload: Upload,
+  signal?: AbortSignal,
+): Promise<FileRow> {
   const { staged, fields } = upload
-  const { media_type, probe, copy } = await inspect(ctx, upload, principal.org_id).catch(async (error) => {
-    await ctx.blobs.discard(staged)
-    throw error
-  })
+  const { media_type, probe, copy } = await inspect(ctx, upload, { owner: principal.org_id, signal }).catch(
+    async (error) => {
+      await ctx.blobs.discard(staged)
+      throw error
+    },
+  )
   const { blob_key, engine_copy } = await publish(ctx, staged, copy)
   const created_at = ctx.clock.now()
   const file: FileRow = {
@@ -85,12 +93,14 @@ async function publish(
   return { blob_key: blob_key!, engine_copy: { blob_key: copy_key!, media_type, sha256, size_bytes } }
 }
 
-function inspect(ctx: Context, { staged, fields }: Upload, owner: string): Promise<Facts> {
+type Inspection = { owner: string; signal: AbortSignal | undefined }
+
+function inspect(ctx: Context, { staged, fields }: Upload, inspection: Inspection): Promise<Facts> {
   return ctx.blobs.withLocalFile(staged, async (path) => {
-    const facts = await factsOf(path, { purpose: fields.purpose, type: await recognizeType(path), owner })
+    const facts = await factsOf(path, { purpose: fields.purpose, type: await recognizeType(path), ...inspection })
     requireFitting(fields.purpose, facts)
     const { media_type, picture: probe } = facts
-    return { media_type, probe, copy: await copyOf(ctx, path, facts, owner) }
+    return { media_type, probe, copy: await copyOf(ctx, path, facts, inspection) }
   })
 }
 
@@ -99,7 +109,7 @@ type MaybeFacts = RecognizedType & Pick<UploadFacts, 'picture' | 'copy_because'>
 /** Documents, and what is no medium of its purpose's family, are known by their first bytes alone. */
 async function factsOf(
   path: string,
-  { purpose, type, owner }: { purpose: Purpose; type: RecognizedType; owner: string },
+  { purpose, type, owner }: { purpose: Purpose; type: RecognizedType } & Inspection,
 ): Promise<MaybeFacts> {
   const unread = { ...type, picture: null, copy_because: [] }
   const kind = familyOfPurpose(purpose)
@@ -115,18 +125,27 @@ async function factsOf(
 }
 
 /** The copy for video engines, staged, where they cannot be sent the upload. Without one, a job judges all that the upload holds. */
-async function copyOf(ctx: Context, path: string, facts: MaybeFacts, owner: string): Promise<StagedCopy | null> {
+async function copyOf(
+  ctx: Context,
+  path: string,
+  facts: MaybeFacts,
+  { owner, signal }: Inspection,
+): Promise<StagedCopy | null> {
   const { media_type, family, copy_because } = facts
   if (copy_because.length === 0 || family === null) return null
   const detail = copy_because.join(', ')
   try {
-    const staged = await withEngineCopy(path, { media_type, family }, { owner, work_dir: ctx.work_dir }, (copy) =>
-      ctx.blobs.stage(createReadStream(copy), { max_bytes: FILE_BYTES_MAX }),
+    const staged = await withEngineCopy(
+      path,
+      { media_type, family },
+      { owner, signal, work_dir: ctx.work_dir },
+      (copy) => ctx.blobs.stage(createReadStream(copy), { max_bytes: FILE_BYTES_MAX }),
     )
     ctx.log.debug('engine_copy_made', { org_id: owner, detail })
     return { staged, media_type }
   } catch (error) {
     if (error instanceof DiskFull) throw diskFull(error)
+    signal?.throwIfAborted()
     ctx.log.warn('engine_copy_failed', { org_id: owner, detail, error })
     return null
   }

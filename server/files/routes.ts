@@ -5,6 +5,7 @@ import { type Endpoint, endpoint } from '../identity/caller/endpoint.ts'
 import { ACCEPTED_TYPES, withEnding } from '../media/probe/recognize.ts'
 import { BlobMissing, type Blobs } from '../platform/blobs/blobs.ts'
 import { ApiError, notFound } from '../platform/errors.ts'
+import { whileConnected } from '../platform/http/abort-on-disconnect.ts'
 import { leaseForReading } from '../platform/http/body/byte-budget.ts'
 import { pageOf, positionOf } from '../platform/http/list.ts'
 import { type Content, sendBytes } from '../platform/http/send-bytes.ts'
@@ -39,7 +40,8 @@ const upload = (storage: StorageGate) =>
         throw new ApiError('unsupported_media_type', 'Unsupported Content-Type. Send multipart/form-data.')
       const receiving = await storage.admitUpload(ctx.config, principal, declaredBytes(request))
       try {
-        return fileView(await createFile(ctx, principal, await receiveUpload(ctx.blobs, request)))
+        const received = await receiveUpload(ctx.blobs, request)
+        return fileView(await whileConnected(request.raw, (left) => createFile(ctx, principal, received, left)))
       } finally {
         receiving.end()
       }

@@ -11,7 +11,7 @@ import { recognizeType } from '../../server/media/probe/recognize.ts'
 import { extractSounds, wavSeconds } from '../../server/media/sound.ts'
 import { wavHeader } from '../../server/media/wav.ts'
 import { requireLength } from '../../server/videos/input-problem.ts'
-import { encoded, samplePicture, withEdits, withZeroedScan } from '../support/data/media.ts'
+import { encoded, samplePicture, turnedPhoto, withEdits, withZeroedScan } from '../support/data/media.ts'
 
 const FILES = [
   'clip.mp4',
@@ -184,4 +184,19 @@ test('a JPEG that every viewer shows is decoded by moderation and the storyboard
     await preparePicture(path, { size, uncropped: false, path: join(dir, `${name}.rgb`) })
     assert.equal(readFileSync(join(dir, `${name}.rgb`)).length, 64 * 48 * 3)
   }
+})
+
+test('a copy that nobody waits for any more is not finished', async () => {
+  const path = save('turned.jpg', await turnedPhoto())
+  const left = new AbortController()
+  const copy = withEngineCopy(
+    path,
+    { media_type: 'image/jpeg', family: 'image' },
+    { work_dir: dir, signal: left.signal },
+    async () => {
+      throw new Error('it was made')
+    },
+  )
+  left.abort(new Error('left'))
+  await assert.rejects(copy, /left/)
 })

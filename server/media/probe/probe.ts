@@ -132,9 +132,14 @@ export async function uploadFacts(
 export async function copyShown(
   path: string,
   to: string,
-  { media_type, kind, owner = '' }: { media_type: string; kind: 'video' | 'audio'; owner?: string | undefined },
+  {
+    media_type,
+    kind,
+    owner = '',
+    signal,
+  }: { media_type: string; kind: 'video' | 'audio'; owner?: string | undefined; signal?: AbortSignal | undefined },
 ): Promise<void> {
-  await askProbe({ do: 'copy', path, to, media_type, kind }, { owner })
+  await askProbe({ do: 'copy', path, to, media_type, kind }, { owner, signal })
 }
 
 async function askProbe<Reply>(
