@@ -180,7 +180,7 @@ export const Compaction = Type.Object({
 export type Compaction = Static<typeof Compaction>
 
 /** Tools beside those of the request, for it and all that continue it. */
-export const AdditionalTools = Type.Object({
+const AdditionalTools = Type.Object({
   id: Id,
   type: Type.Literal('additional_tools'),
   role: Type.Literal('developer'),
