@@ -128,6 +128,8 @@ type NamedSchema = { name: string; schema: JsonSchema }
  */
 function withOneLimit(body: unknown): unknown {
   if (!isRecord(body)) return body
+  const limits = [body.max_tokens, body.max_completion_tokens]
+  if (!limits.includes(-1) && limits.some((limit) => limit == null)) return body
   const { max_tokens, max_completion_tokens, ...rest } = body
   if (max_completion_tokens != null && max_completion_tokens !== -1) return { ...rest, max_completion_tokens }
   return max_tokens == null || max_tokens === -1 ? rest : { ...rest, max_tokens }
