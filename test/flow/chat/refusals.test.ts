@@ -113,8 +113,10 @@ for (const [what, { reply, status, code, chat, responses, fields, limit, alarm =
     ]
     for (const [param, request] of ways) {
       const before = lines.length
-      service.upstream.reply(reply)
+      // It refuses it again in the other form in which it is asked.
+      service.upstream.always(reply)
       const answer = await request()
+      service.upstream.always(null)
       const error = answer.error as { code: string; param: string | null }
       assert.deepEqual([answer.status, error.code, error.param], [status, code, param])
       const logged = lines.slice(before).filter((line) => line.includes('chat_engine_failed'))
@@ -129,9 +131,10 @@ for (const [what, { reply, status, code, chat, responses, fields, limit, alarm =
     await socket.close()
     if (model !== undefined) return
     const asker = await newCustomer(background.app)
-    background.upstream.reply(reply)
+    background.upstream.always(reply)
     const { body } = await background.submit({ ...created, input: PROMPT }, asker)
     const ended = await endedOf(body.id, asker)
+    background.upstream.always(null)
     assert.deepEqual([ended.status, ended.error.code, ended.error.param], ['failed', code, responses])
   })
 }
