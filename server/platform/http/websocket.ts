@@ -6,6 +6,7 @@ import { type WebSocket, WebSocketServer } from 'ws'
 import { ApiError } from '../errors.ts'
 import type { Log } from '../log.ts'
 import type { ByteBudget, Lease } from './body/byte-budget.ts'
+import { deliverMessages, type OnMessage } from './body/messages.ts'
 import { JSON_BYTES_MAX } from './body/parsers.ts'
 
 /** One client over WebSocket, from the end of its handshake on. */
@@ -21,9 +22,6 @@ export type Connection = {
   /** Closes after what was sent. */
   close(code: number, reason: string): void
 }
-
-/** Gets every message in order; null for a binary one. `lease` has its bytes: end it once the message has been answered. */
-export type OnMessage = (text: Buffer | null, lease: Lease) => void
 
 /**
  * A ping goes out every `ping_seconds`; a client that left two unanswered is gone. One that takes nothing for `stalled_seconds`, with
@@ -226,38 +224,6 @@ function serveConnection(
     stopPings()
     left.abort()
   })
-}
-
-/** Delivers each message with a lease of its bytes, counted as they come in, once there is room for them. Closes with 1013 if there is none. */
-function deliverMessages(ws: WebSocket, socket: Duplex, openLease: () => Lease, onMessage: OnMessage): void {
-  let [lease, received, counted] = [openLease(), 0, 0]
-  let room: Promise<void> | undefined
-  socket.prependListener('data', ({ length }: Buffer) => {
-    received += length
-    if (received <= counted) return
-    const waiting = lease.add(received - counted)
-    counted = received
-    if (!waiting) return
-    ws.pause()
-    room = waiting.then(() => {
-      room = undefined
-      ws.resume()
-    })
-    room.catch(() => ws.close(1013, 'too many bytes at once'))
-  })
-  ws.on('message', (data, isBinary) => {
-    const whole = lease
-    ;[lease, received, counted] = [openLease(), 0, 0]
-    const deliver = () => onMessage(isBinary ? null : (data as Buffer), whole)
-    if (room) room.then(deliver, whole.end)
-    else deliver()
-  })
-  // Pings and pongs, each behind two bytes and a mask, are not part of a message.
-  const uncount = ({ length }: Buffer) => {
-    received -= 6 + length
-  }
-  ws.on('ping', uncount).on('pong', uncount)
-  ws.once('close', () => lease.end())
 }
 
 function sendPings(ws: WebSocket, ping_seconds: number, cutOff: () => void): () => void {

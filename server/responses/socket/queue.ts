@@ -1,7 +1,8 @@
 import { ApiError } from '../../platform/errors.ts'
 import type { Lease } from '../../platform/http/body/byte-budget.ts'
+import type { OnMessage } from '../../platform/http/body/messages.ts'
 import { JSON_BYTES_MAX } from '../../platform/http/body/parsers.ts'
-import type { Connection, OnMessage } from '../../platform/http/websocket.ts'
+import type { Connection } from '../../platform/http/websocket.ts'
 import { errorEvent, readCancel, SMALL_MESSAGE_BYTES, streamIdOf } from './messages.ts'
 import { type ActiveTurn, type ReceivedMessage, runTurn, type SocketTurns } from './run-turn.ts'
 

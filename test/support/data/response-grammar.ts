@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { CALL_ID_MAX } from '../../../server/engines/chat/call-id.ts'
 
 /**
  * Checks event streams of contract 11.1, written from the contract alone. It reads a stream as an SDK does, item by item, and throws at
@@ -138,7 +139,7 @@ function acceptIdentity(item: Wire, output: readonly Wire[]): void {
   assert.ok(prefix && item.id.startsWith(prefix), `${item.type} called ${item.id}`)
   assert.ok(!output.some(({ id }) => id === item.id), `${item.id} twice`)
   if (item.call_id === undefined) return
-  assert.ok(item.call_id.length >= 1 && item.call_id.length <= 64, item.call_id)
+  assert.ok(item.call_id.length >= 1 && item.call_id.length <= CALL_ID_MAX, item.call_id)
   assert.ok(!output.some(({ call_id }) => call_id === item.call_id), `${item.call_id} twice`)
 }
 
