@@ -1,0 +1,42 @@
+import assert from 'node:assert/strict'
+import { after, afterEach, before, test } from 'node:test'
+import { newCustomer } from '../../support/http/app.ts'
+import { type BackgroundApp, readStream, SHARE, startBackgroundApp } from '../../support/http/background-app.ts'
+import { assertRefused } from '../../support/http/videos-app.ts'
+
+let service: BackgroundApp
+before(async () => {
+  service = await startBackgroundApp()
+})
+after(() => service.close())
+afterEach(async () => assert.deepEqual(await service.app.audit(), {}))
+
+test('many slow responses of one organization delay none of another, and run when others of theirs end', async () => {
+  const slow = await newCustomer(service.app)
+  const { requests } = service.upstream
+  const before = requests.length
+  service.upstream.always({ kind: 'stall' })
+  const made = await Promise.all(Array.from({ length: 2 * SHARE + 1 }, () => service.submit({}, slow)))
+  while (requests.length - before < SHARE) await new Promise(setImmediate)
+  service.upstream.always(null)
+  assert.equal((await service.ended((await service.submit()).body.id)).status, 'completed')
+  assert.equal(requests.length - before, SHARE + 1)
+  service.upstream.release()
+  const texts = await Promise.all(made.map(({ body }) => readStream(service.app, slow, `${body.id}?stream=true`)))
+  assert.ok(texts.every((text) => text.includes('response.completed')))
+})
+
+test('429 at the number of unfinished responses that the plan allows, however many are sent at once', async () => {
+  const person = await newCustomer(service.app)
+  await service.app.database.pool.query("update organizations set plan = 'few' where id = $1", [person.org_id])
+  service.upstream.always({ kind: 'stall' })
+  const answers = await Promise.all(Array.from({ length: 20 }, () => service.submit({}, person)))
+  const [made, refused] = [200, 429].map((status) => answers.filter((answer) => answer.status === status))
+  assert.deepEqual([made!.length, refused!.length], [2, 18])
+  assertRefused(refused![0]!, { status: 429, code: 'concurrency_limit_exceeded', type: 'rate_limit_error' })
+  assert.equal(refused![0]!.headers.get('x-should-retry'), 'false')
+  await service.call('POST', `${made![0]!.body.id}/cancel`, person)
+  assert.equal((await service.submit({}, person)).status, 200)
+  service.upstream.always(null)
+  service.upstream.release()
+})
