@@ -65,9 +65,9 @@ export async function openFixed(options: FixedOptions, stops: AsyncDisposableSta
   return { fixed, pool, presence }
 }
 
-function bytesOf({ limits }: Config): { owner: number; total?: number } {
+function bytesOf({ limits }: Config): { owner: number; total: number } {
   const owner = limits.request_mebibytes * 1024 * 1024
-  return owner > TOTAL_BYTES ? { owner, total: owner } : { owner }
+  return { owner, total: Math.max(owner, TOTAL_BYTES) }
 }
 
 function openClock(pool: pg.Pool, log: Log): Promise<DatabaseClock> {

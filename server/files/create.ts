@@ -61,7 +61,7 @@ export async function createFile(
   return file
 }
 
-/** Files that are stored at once exceed the plan's limit by nothing. */
+/** Checks the limit in the transaction that inserts, so that concurrent uploads cannot exceed it together. */
 async function storeFile(ctx: Context, principal: Principal, file: FileRow): Promise<void> {
   await ctx.db.transaction().execute(async (tx) => {
     await insertFile(tx, file)
@@ -109,13 +109,13 @@ type MaybeFacts = RecognizedType & Pick<UploadFacts, 'picture' | 'copy_because'>
 /** Documents, and what is no medium of its purpose's family, are known by their first bytes alone. */
 async function factsOf(
   path: string,
-  { purpose, type, owner }: { purpose: Purpose; type: RecognizedType } & Inspection,
+  { purpose, type, owner, signal }: { purpose: Purpose; type: RecognizedType } & Inspection,
 ): Promise<MaybeFacts> {
   const unread = { ...type, picture: null, copy_because: [] }
   const kind = familyOfPurpose(purpose)
   if (kind === null || type.family === null || (kind === 'image') !== (type.family === 'image')) return unread
   try {
-    return await uploadFacts(path, { media_type: type.media_type, kind, owner })
+    return await uploadFacts(path, { media_type: type.media_type, kind, owner, signal })
   } catch (error) {
     if (!(error instanceof ProbeError)) throw error
     // Chat models may take what our own reader cannot; a video job says what is wrong with it.

@@ -41,7 +41,7 @@ const upload = (storage: StorageGate) =>
       const receiving = await storage.admitUpload(ctx.config, principal, declaredBytes(request))
       try {
         const received = await receiveUpload(ctx.blobs, request)
-        return fileView(await whileConnected(request.raw, (left) => createFile(ctx, principal, received, left)))
+        return fileView(await whileConnected(request.raw, (signal) => createFile(ctx, principal, received, signal)))
       } finally {
         receiving.end()
       }

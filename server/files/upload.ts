@@ -3,7 +3,7 @@ import type { FastifyRequest } from 'fastify'
 import type { Static } from 'typebox'
 import { type Blobs, BlobTooLarge, DiskFull, type StagedBlob } from '../platform/blobs/blobs.ts'
 import { ApiError } from '../platform/errors.ts'
-import { requireReadableForm } from '../platform/http/body/boundary.ts'
+import { requireConnected, requireReadableForm } from '../platform/http/body/boundary.ts'
 import { fromText } from '../platform/schema/query.ts'
 import { shape } from '../platform/schema/validate.ts'
 import { UploadFields } from './schema.ts'
@@ -37,6 +37,7 @@ export function declaredBytes(request: FastifyRequest): { least: number; most: n
  * when it throws: ApiError 400, 413 or, with a full disk, 503. The caller discards or publishes `staged`.
  */
 export async function receiveUpload(blobs: Blobs, request: FastifyRequest): Promise<Upload> {
+  requireConnected(request)
   const texts = new Map<string, string>()
   let file: { staged: StagedBlob; filename: string | undefined } | null = null
   try {

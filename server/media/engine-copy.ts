@@ -40,7 +40,7 @@ async function writeUpright(task: UprightTask, { owner, signal }: CopyOptions): 
       return
     } catch (error) {
       if (!(error instanceof ChildrenBusy)) throw error
-      await pause(BUSY_SECONDS * 1000, undefined, { signal })
+      await pause(BUSY_SECONDS * 1000, undefined, { signal }).catch(() => signal?.throwIfAborted())
     }
   }
 }

@@ -22,7 +22,7 @@ export type StorageGate = {
   beginReceiving(org_id: string, bytes: number): Receiving
 }
 
-/** Bytes that are received into files, and count as stored only later. `end`: none of them is left. */
+/** Bytes of an upload in progress, which are not counted as stored yet. Call `end` once it is stored or discarded. */
 type Receiving = { end(): void }
 
 type Owner = Pick<Principal, 'org_id' | 'plan'>
@@ -50,8 +50,8 @@ export function openStorageGate(db: Db): StorageGate {
     receiving.set(org_id, held + bytes)
     return {
       end() {
-        const left = receiving.get(org_id)! - bytes
-        if (left > 0) receiving.set(org_id, left)
+        const remaining = receiving.get(org_id)! - bytes
+        if (remaining > 0) receiving.set(org_id, remaining)
         else receiving.delete(org_id)
       },
     }

@@ -65,7 +65,7 @@ export async function fetchRemote(
       await room
     }
   } catch (error) {
-    if (waited && error instanceof OutboundError) throw noRoom(error)
+    if (waited && error instanceof OutboundError && ENDED_WAITING.includes(error.reason)) throw noRoom(error)
     throw fetchError(source, error)
   }
   return Buffer.concat(chunks)
@@ -77,6 +77,7 @@ function noRoom(cause: OutboundError): ApiError {
   return new ApiError('server_is_overloaded', text, { cause })
 }
 
+const ENDED_WAITING: readonly string[] = ['timeout', 'aborted']
 const FETCH_MS = 10_000
 
 /** Many hosts send no specific type; the bytes decide in any case. */

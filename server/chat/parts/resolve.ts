@@ -88,7 +88,7 @@ async function partsOrNote(...asked: Parameters<typeof partsOf>): Promise<ChatPa
     return await partsOf(...asked)
   } catch (error) {
     if (!source.of_history || signal.aborted || !isGone(error)) throw error
-    const what = 'detail' in source ? 'An image' : 'A file'
+    const what = source.of_history === 'image' ? 'An image' : 'A file'
     return [{ type: 'text', text: `[${what} that was here is no longer available.]` }]
   }
 }

@@ -18,7 +18,7 @@ export type PartSource = {
   param: string
   blame: string
   refuses?: Partial<Record<PartKind, string>>
-  of_history?: boolean
+  of_history?: 'image' | 'file'
 } & (
   | { from: 'url'; family: MediaFamily; url: string; detail?: Detail }
   | { from: 'sound'; data: string }

@@ -1,6 +1,6 @@
 /*
  * One password at a time in a process. Each takes a core for a tenth of a second, and one of the four threads with which Node reads and writes
- * files: more at once would hold up everything else.
+ * files: more at once would delay everything else.
  */
 
 /** scrypt with N = 16384, r = 16, p = 1 and a salt of its own, as the login library reads it. */

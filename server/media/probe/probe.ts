@@ -123,9 +123,14 @@ export type CopyReason =
  */
 export async function uploadFacts(
   path: string,
-  { media_type, kind, owner = '' }: { media_type: string; kind: MediaFamily; owner?: string | undefined },
+  {
+    media_type,
+    kind,
+    owner = '',
+    signal,
+  }: { media_type: string; kind: MediaFamily; owner?: string | undefined; signal?: AbortSignal | undefined },
 ): Promise<UploadFacts> {
-  return askProbe<UploadFacts>({ do: 'inspect', path, media_type, kind }, { owner })
+  return askProbe<UploadFacts>({ do: 'inspect', path, media_type, kind }, { owner, signal })
 }
 
 /** Writes to `to` what players show of a clip or sound: `remux`, in a worker thread. Throws as `probeFile`. */

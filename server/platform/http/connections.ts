@@ -1,4 +1,4 @@
-import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
+import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 
 /** Requests of one connection that are worked on at the same time; more are not read from it until answers have been sent. */
@@ -19,8 +19,8 @@ const LINGER_BYTES_MAX = 128 * 1024 * 1024
 
 const ENDING = Symbol('ending')
 /** How many requests of the connection wait for room for their bodies. */
-const HELD = Symbol('held')
-type Marked = Socket & { [ENDING]?: true; [HELD]?: number }
+const PAUSES = Symbol('pauses')
+type Marked = Socket & { [ENDING]?: true; [PAUSES]?: number }
 type Exchange = { request: IncomingMessage; response: ServerResponse }
 type Pipeline = { running: number; waiting: Exchange[]; overrun: boolean }
 
@@ -70,18 +70,28 @@ export function endAfterAnswer(request: IncomingMessage, { discard }: { discard:
 }
 
 /** Reads nothing more from the connection of a request until there is `room` for its body, neither of the body nor of requests behind it. */
-export function holdConnection(request: IncomingMessage, room: Promise<void>): Promise<void> {
+export function pauseConnection(request: IncomingMessage, room: Promise<void>): Promise<void> {
   const socket: Marked = request.socket
-  if (socket[HELD] === undefined) {
+  if (socket[PAUSES] === undefined) {
     socket.on('resume', () => {
-      if (socket[HELD]! > 0) socket.pause()
+      if (socket[PAUSES]! > 0) socket.pause()
     })
   }
-  socket[HELD] = (socket[HELD] ?? 0) + 1
+  socket[PAUSES] = (socket[PAUSES] ?? 0) + 1
   socket.pause()
   return room.finally(() => {
-    socket[HELD]! -= 1
-    if (socket[HELD] === 0) socket.resume()
+    socket[PAUSES]! -= 1
+    if (socket[PAUSES] === 0) socket.resume()
+  })
+}
+
+/** Closes idle connections once there are as many connections as a server takes: at most every second, since it looks at all of them. */
+export function makeRoom(server: Server): void {
+  let closed_ms = Number.NEGATIVE_INFINITY
+  server.on('drop', () => {
+    if (performance.now() - closed_ms < 1000) return
+    closed_ms = performance.now()
+    server.closeIdleConnections()
   })
 }
 

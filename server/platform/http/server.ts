@@ -23,7 +23,7 @@ import {
   wrongContentType,
 } from './body/parsers.ts'
 import { addressOf, proxyTest } from './client-address.ts'
-import { boundConnections, isEnding } from './connections.ts'
+import { boundConnections, isEnding, makeRoom } from './connections.ts'
 import { type CorsOptions, corsHeaders } from './cors.ts'
 import { answerCounter, countError } from './observe/metrics.ts'
 import { endRequestSpan, startRequestSpan } from './observe/span.ts'
@@ -156,7 +156,7 @@ function openServer(handler: RequestListener, sockets: Sockets | undefined): Ser
     boundConnections(handler),
   )
   server.maxConnections = CONNECTIONS_MAX
-  server.on('drop', () => server.closeIdleConnections())
+  makeRoom(server)
   server.maxHeadersCount = 100
   return server
 }

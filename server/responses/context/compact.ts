@@ -14,7 +14,7 @@ import { engineSettings } from '../request/engine-request.ts'
 import type { ContextItem } from '../schema/items.ts'
 import type { CompactedResponse, CreateResponse } from '../schema/response.ts'
 import { type AnswerRequest, assembleRequest } from './assemble.ts'
-import { isUserMessage, loadContext } from './load.ts'
+import { isKeptBesideSummary, loadContext } from './load.ts'
 import { seal } from './seal.ts'
 
 /** Checks everything that does not depend on the model; members that a compaction does not use are ignored. Throws ApiError 400. */
@@ -56,7 +56,7 @@ export async function compact(
     object: 'response.compaction',
     created_at: unixSeconds(ctx.clock.now()),
     output: [
-      ...context.map(({ item }) => item).filter(isUserMessage),
+      ...context.map(({ item }) => item).filter(isKeptBesideSummary),
       { id: newItemId('cmp'), type: 'compaction', encrypted_content },
     ],
     usage: usageView(usage),

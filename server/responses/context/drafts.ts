@@ -206,7 +206,8 @@ const DOCUMENTS = ['user_data', 'assistants', 'batch', 'fine-tune', 'evals'] as 
 /** `place` is the path of the part in the request; null for one of the history, where errors name the whole history. */
 function sourceOf(part: MediaPart, place: string | null, path: string): PartSource {
   const at = (member: string) => (place === null ? path : `${place}.${member}`)
-  const common = { blame: at('type'), ...(place === null && { of_history: true }) }
+  const kind = part.type === 'input_image' ? ('image' as const) : ('file' as const)
+  const common = { blame: at('type'), ...(place === null && { of_history: kind }) }
   if (part.type === 'input_image') {
     const { file_id, image_url = '', detail } = part
     return file_id === undefined

@@ -5,7 +5,7 @@ import type { Lease } from '../../platform/http/body/byte-budget.ts'
 import { jsonBytes } from '../../platform/json/write.ts'
 import type { ResponseCall } from '../call.ts'
 import { normalizeInput, skippedCalls, skippedTypes } from '../request/normalize-input.ts'
-import type { ContextItem, InputEntry, Item, MessageItem } from '../schema/items.ts'
+import type { ContextItem, InputEntry, Item } from '../schema/items.ts'
 import type { CreateResponse } from '../schema/response.ts'
 import { type ChainLink, findItems, readChain } from '../stored/store/items.ts'
 import { outputsOf } from './pairing.ts'
@@ -118,11 +118,11 @@ export async function loadHistory(
  */
 export function keptBeside(output: readonly Item[], before: Item[]): Item[] {
   if (!output.some(({ type }) => type === 'compaction')) return before
-  return before.filter((item) => isUserMessage(item) || item.type === 'additional_tools')
+  return before.filter(isKeptBesideSummary)
 }
 
-export function isUserMessage(item: Item): item is MessageItem {
-  return item.type === 'message' && item.role === 'user'
+export function isKeptBesideSummary(item: Item): item is Extract<Item, { type: 'message' | 'additional_tools' }> {
+  return item.type === 'additional_tools' || (item.type === 'message' && item.role === 'user')
 }
 
 /** Items of more bytes are read only once there is room for them in memory. */

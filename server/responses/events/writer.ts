@@ -71,7 +71,8 @@ export function responseWriter(response: ResponseObject, options: WriterOptions)
       response.usage = usageView(usage)
     },
     cancel(usage) {
-      if (reason === null) items.finish('incomplete')
+      // A summary that was cut off must not replace the conversation.
+      if (reason === null && !options.seal_summary) items.finish('incomplete')
       response.status = 'cancelled'
       response.incomplete_details = { reason: 'cancelled' }
       response.usage = usage && usageView(usage)

@@ -8,7 +8,8 @@ import type { ResponseDeps } from '../call.ts'
 import { assembleRequest } from '../context/assemble.ts'
 import { checkCompaction, compact } from '../context/compact.ts'
 import { loadContext } from '../context/load.ts'
-import { checkBody, checkForModel } from '../request/check/body.ts'
+import { checkBody } from '../request/check/body.ts'
+import { requestOf } from '../request/prepare.ts'
 import { CompactedResponse, CompactResponse, CreateResponse } from '../schema/response.ts'
 import { nameDropped } from './dropped.ts'
 
@@ -46,10 +47,10 @@ function countTokens({ meter, lengths }: ResponseDeps): Endpoint {
       const left = abortOnLeaving(reply).signal
       const lease = request.lease!
       const { context, skipped } = await loadContext(ctx, { principal, body, lease }, left)
-      const settings = checkForModel(body, context, model)
+      const asking = requestOf(body, context, model)
       const admitted = meter.admit(org_id)
       if (admitted) await admitted
-      const asked = { org_id, model, served, lease, body, context, skipped, settings, lengths }
+      const asked = { org_id, model, served, lease, skipped, lengths, ...asking }
       const { turn, dropped_items } = await assembleRequest(ctx, asked, left)
       nameDropped(reply, { items: dropped_items })
       const most = Math.max(COUNTED_TOKENS_MAX, model.context_length ?? 0)

@@ -72,12 +72,13 @@ async function acceptBackground(
 ): Promise<unknown> {
   const prepared = await prepareCall(ctx, deps, call, left.signal)
   const response = newResponse(ctx, call.body, prepared)
+  // Before anything is stored: it may be refused.
+  const lease = call.body.stream ? leaseForReading(ctx.budget, call.principal.org_id, reply) : null
   await enqueueResponse(ctx, call, { response, input: prepared.input })
   // Its worker counts the bytes again: a client that follows the response must not hold the room that the worker waits for.
   call.lease.end()
   nameDropped(reply, { tools: prepared.tools.dropped, items: prepared.dropped_items })
-  if (!call.body.stream) return response
-  const lease = leaseForReading(ctx.budget, call.principal.org_id, reply)
+  if (!lease) return response
   return streamBackground(ctx, { reply, timing, stopping }, call.principal, { response, after: -1, lease })
 }
 

@@ -4,11 +4,11 @@ import type { Context } from '../../context.ts'
 import type { ChatEngine } from '../../engines/chat/contract.ts'
 import { unixSeconds } from '../../platform/clock.ts'
 import type { ResponseCall, ResponseDeps } from '../call.ts'
-import { type AssembledRequest, assembleRequest } from '../context/assemble.ts'
+import { type AnswerRequest, type AssembledRequest, assembleRequest } from '../context/assemble.ts'
 import { summaryRequest } from '../context/compact.ts'
 import { loadContext } from '../context/load.ts'
 import { newResponseId } from '../ids.ts'
-import type { Item } from '../schema/items.ts'
+import type { ContextItem, Item } from '../schema/items.ts'
 import type { CreateResponse, ResponseObject, TextFormat } from '../schema/response.ts'
 import { requireRoom } from '../stored/save.ts'
 import { checkForModel } from './check/body.ts'
@@ -34,8 +34,7 @@ export type PreparedCall = {
 /**
  * Checks everything that can be checked before the model is asked, in the order of the contract: the model, the previous response and
  * referenced items, the capabilities of the model, the balance, room for what is stored and for a background response, then files and the
- * length of the context. Throws
- * ApiError.
+ * length of the context. Throws ApiError.
  */
 export async function prepareCall(
   ctx: Context,
@@ -48,22 +47,36 @@ export async function prepareCall(
   const model = entitledChatModel(ctx.config, principal.plan, body.model)
   const served = ctx.engines.chat.get(model.id)!
   const { history, input, context, skipped } = await loadContext(ctx, call, left)
-  const compacts = asksForCompaction(body.input)
-  const asking = compacts
-    ? summaryRequest(body, context, model)
-    : { body, context, settings: checkForModel(body, context, model) }
+  const asking = requestOf(body, context, model)
   // Before files are fetched and rendered for the caller.
   const admitted = meter.admit(org_id)
   if (admitted) await admitted
   const room = body.store === false || call.queued ? undefined : storage.requireRoom(ctx.config, principal)
   if (room) await room
   if (body.background && !call.queued) await requireRoom(ctx, principal, { added: 1 })
-  const prepared = { model, engine: served.engine, tools: asking.settings.tools, compacts, history, input }
+  const prepared = {
+    model,
+    engine: served.engine,
+    tools: asking.settings.tools,
+    compacts: asksForCompaction(body.input),
+    history,
+    input,
+  }
   if (call.generate === false) return { ...prepared, turn: null, dropped_items: skipped }
   const asked = { org_id, model, served, lease, skipped, lengths, ...asking }
   const { turn, dropped_items } = await assembleRequest(ctx, asked, left)
   turn.request.stream = !call.plain
   return { ...prepared, turn, dropped_items }
+}
+
+/** What the model is asked: to answer, or for a summary of the context. Throws ApiError 400. */
+export function requestOf(
+  body: CreateResponse,
+  context: readonly ContextItem[],
+  model: ChatModelConfig,
+): Pick<AnswerRequest, 'body' | 'context' | 'settings'> {
+  if (asksForCompaction(body.input)) return summaryRequest(body, context, model)
+  return { body, context, settings: checkForModel(body, context, model) }
 }
 
 /**

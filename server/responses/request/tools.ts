@@ -1,9 +1,19 @@
 import { createHash } from 'node:crypto'
 import type { ChatTool, ChatToolChoice } from '../../engines/chat/contract.ts'
 import { ApiError } from '../../platform/errors.ts'
+import { isLongJson } from '../../platform/json/write.ts'
 import type { ContextItem } from '../schema/items.ts'
 import type { CreateResponse } from '../schema/response.ts'
-import type { CustomTool, EchoedTool, FunctionTool, NamedTool, SentTool, ToolChoiceView } from '../schema/tools.ts'
+import {
+  type CustomTool,
+  type EchoedTool,
+  type FunctionTool,
+  type NamedTool,
+  type SentTool,
+  TEXTS_MAX,
+  TOOLS_MAX,
+  type ToolChoiceView,
+} from '../schema/tools.ts'
 import { isForwarded, isNamespace } from './check/tools.ts'
 
 /** A tool by the client's names for it. */
@@ -50,10 +60,16 @@ export function forwardTools({
   }
 }
 
-/** The body with the tools that the items of its context add. Of tools with one name the latest is kept. Source: contract 10.6. */
+/** The body with the tools that the items of its context add. Of tools with one name the latest is kept. Throws ApiError 400. Source: contract 10.6. */
 export function withAdditionalTools(body: CreateResponse, context: readonly ContextItem[]): CreateResponse {
   const added = context.flatMap(({ item }) => (item.type === 'additional_tools' ? item.tools : []))
-  return added.length === 0 ? body : { ...body, tools: latestTools([...(body.tools ?? []), ...added]) }
+  if (added.length === 0) return body
+  const tools = latestTools([...(body.tools ?? []), ...added])
+  if (tools.length > TOOLS_MAX || isLongJson(tools, TEXTS_MAX.tools)) {
+    const text = `Too many tools: the request and its context have more than ${TOOLS_MAX}, or more than ${TEXTS_MAX.tools} characters of them. Begin a new conversation.`
+    throw new ApiError('invalid_value', text, { param: 'tools' })
+  }
+  return { ...body, tools }
 }
 
 function latestTools(tools: readonly SentTool[]): SentTool[] {

@@ -17,7 +17,7 @@ import {
   SentText,
   SummaryText,
 } from './parts.ts'
-import { SentTool } from './tools.ts'
+import { SentTool, TOOLS_MAX } from './tools.ts'
 
 /** Items of the Responses API: as clients send them, and normalized as they are stored, counted and returned. */
 const Id = Type.String({ minLength: 1, maxLength: 1024 })
@@ -96,7 +96,7 @@ export const SENT_ITEMS = {
   additional_tools: Type.Object({
     type: Type.Literal('additional_tools'),
     id: Type.Optional(SentId),
-    tools: Type.Array(SentTool, { maxItems: 128 }),
+    tools: Type.Array(SentTool, { maxItems: TOOLS_MAX }),
   }),
   compaction_trigger: Type.Object({ type: Type.Literal('compaction_trigger') }),
   item_reference: Type.Object({ type: Type.Optional(Type.Literal('item_reference')), id: Id }),
@@ -180,7 +180,7 @@ export const Compaction = Type.Object({
 export type Compaction = Static<typeof Compaction>
 
 /** Tools beside those of the request, for it and all that continue it. */
-const AdditionalTools = Type.Object({
+export const AdditionalTools = Type.Object({
   id: Id,
   type: Type.Literal('additional_tools'),
   role: Type.Literal('developer'),

@@ -1,7 +1,7 @@
 import Type, { type Static } from 'typebox'
 import { LENGTHS_MAX, Metadata } from '../../chat/schema.ts'
-import { Compaction, InputItem, MessageItem, OutputItem } from './items.ts'
-import { EchoedTool, SentTool, SentToolChoice, TEXTS_MAX, ToolChoiceView } from './tools.ts'
+import { AdditionalTools, Compaction, InputItem, MessageItem, OutputItem } from './items.ts'
+import { EchoedTool, SentTool, SentToolChoice, TEXTS_MAX, TOOLS_MAX, ToolChoiceView } from './tools.ts'
 
 /** Wire shapes of `/v1/responses`. Members that are not named here are accepted and ignored, never forwarded. */
 const JsonSchemaObject = Type.Unsafe<Record<string, unknown>>(Type.Object({}, { additionalProperties: true }))
@@ -60,7 +60,7 @@ export const CreateResponse = Type.Object({
   stop: Type.Optional(Type.Union([Type.String(), Type.Array(Type.String(), { maxItems: 4 })])),
   top_k: Type.Optional(Type.Integer()),
   repetition_penalty: Type.Optional(Type.Number({ exclusiveMinimum: 0 })),
-  tools: Type.Optional(Type.Array(SentTool, { maxItems: 128 })),
+  tools: Type.Optional(Type.Array(SentTool, { maxItems: TOOLS_MAX })),
   tool_choice: Type.Optional(SentToolChoice),
   parallel_tool_calls: Type.Optional(Type.Boolean()),
   reasoning: Type.Optional(
@@ -166,7 +166,7 @@ export const CompactedResponse = Type.Object({
   id: Type.String(),
   object: Type.Literal('response.compaction'),
   created_at: Type.Integer(),
-  output: Type.Array(Type.Union([MessageItem, Compaction])),
+  output: Type.Array(Type.Union([MessageItem, AdditionalTools, Compaction])),
   usage: ResponseUsage,
 })
 export type CompactedResponse = Static<typeof CompactedResponse>

@@ -10,6 +10,9 @@ const LooseName = Type.String({ minLength: 1, maxLength: 256 })
  * Most characters of texts that a response repeats in each event with the response object. `tools`: names and texts of all tools of a
  * request, and 8 for every value. Source: docs/api/responses.md, parameters.
  */
+/** Of a request, with those that its context adds. */
+export const TOOLS_MAX = 128
+
 export const TEXTS_MAX = { instructions: 1_000_000, description: 65_536, tools: 4_194_304 } as const
 const Description = Type.Optional(Type.String({ maxLength: TEXTS_MAX.description }))
 const nullable = <T extends Type.TSchema>(schema: T) => Type.Union([schema, Type.Null()])
@@ -44,7 +47,7 @@ export const SENT_TOOLS = {
     description: Description,
     tools: Type.Array(
       Type.Union([Type.Object({ ...functionTool, name: LooseName }), Type.Object({ ...customTool, name: LooseName })]),
-      { maxItems: 128 },
+      { maxItems: TOOLS_MAX },
     ),
   }),
 }

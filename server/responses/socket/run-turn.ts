@@ -70,7 +70,8 @@ async function runOne(turns: Turn, request_id: string, received: ReceivedMessage
     const failure = await answer(turns, { request_id, principal, message, lease: received.lease })
     if (failure) status = failure.status
   } catch (error) {
-    const ended = connection.signal.aborted ? DISCONNECTED : active.cancel.signal.aborted ? CANCELLED : null
+    const isCancelled = active.cancel.signal.aborted && active.response_id === null
+    const ended = connection.signal.aborted ? DISCONNECTED : isCancelled ? CANCELLED : null
     const known = ended ?? toApiError(ctx, request_id, error)
     status = known.status
     if (principal === null && status === 401) authError = known
@@ -81,7 +82,8 @@ async function runOne(turns: Turn, request_id: string, received: ReceivedMessage
     await connection.send(errorEvent(known, message ? message.stream_id : await streamIdOf(smallText)))
   }
   const previous_response_id = message?.body.previous_response_id
-  if (status >= 400 && typeof previous_response_id === 'string') cache.delete(previous_response_id)
+  const isFailed = status >= 400 && !active.cancel.signal.aborted
+  if (isFailed && typeof previous_response_id === 'string') cache.delete(previous_response_id)
   logTurn(ctx, { request_id, principal, status, since })
   return authError
 }

@@ -2,7 +2,7 @@ import type { Multipart, MultipartFile } from '@fastify/multipart'
 import type { FastifyRequest } from 'fastify'
 import type { Blobs } from '../../platform/blobs/blobs.ts'
 import { ApiError } from '../../platform/errors.ts'
-import { requireReadableForm } from '../../platform/http/body/boundary.ts'
+import { requireConnected, requireReadableForm } from '../../platform/http/body/boundary.ts'
 import { discardBody } from '../../platform/http/connections.ts'
 import { parseJson } from '../../platform/json/parse.ts'
 import { isRecord } from '../../platform/json/record.ts'
@@ -33,6 +33,7 @@ export async function readMultipartBody(
   const form: Form = { body: Object.create(null), json_bytes: 0, frame: null }
   try {
     requireReadableForm(request)
+    requireConnected(request)
     for await (const part of partsOf(request)) await putPart(blobs, form, part)
     requireSafeJson(form.body)
     const { body, frame } = form

@@ -107,6 +107,14 @@ test('a server that turns out not to know the role developer gets system', () =>
     assert.match(alarms.join(), /developer_role: false/)
   }))
 
+test('a conversation in the wrong order is not sent again in another form', () =>
+  withUpstream({}, async ({ ask, upstream }) => {
+    const message = 'Invalid tool_call_id: tool messages must be a response to a preceding message with tool_calls.'
+    upstream.reply({ kind: 'json', status: 400, body: { error: { message } } })
+    await assert.rejects(ask(textRequest('m')), { kind: 'rejected' })
+    assert.equal(upstream.requests.length, 1)
+  }))
+
 test('a refusal of the value of a limit is not taken for one of its name', () =>
   withUpstream({}, async ({ ask, upstream }) => {
     const message = 'max_completion_tokens is too large: 5. This model supports at most 4 completion tokens.'

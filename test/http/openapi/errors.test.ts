@@ -50,7 +50,7 @@ const ELSEWHERE: Record<string, Partial<Record<ErrorCode, string>>> = {
     upstream_timeout: '../engines/engine-error.test.ts',
   },
   'POST /v1/responses': {
-    concurrency_limit_exceeded: 'responses/background.test.ts',
+    concurrency_limit_exceeded: 'responses/background-shares.test.ts',
     storage_limit_exceeded: 'storage.test.ts',
     upstream_error: 'responses/errors.test.ts',
     upstream_timeout: 'responses/errors.test.ts',

@@ -26,6 +26,16 @@ test('many slow responses of one organization delay none of another, and run whe
   assert.ok(texts.every((text) => text.includes('response.completed')))
 })
 
+test('429 for a stream that there is no room to read, before anything is stored', async () => {
+  const person = await newCustomer(service.app)
+  const leave = Array.from({ length: 4000 }, () => service.app.ctx.budget.enter(`${person.org_id} reads`))
+  const { status } = await service.submit({ stream: true }, person)
+  assert.equal(status, 429)
+  for (const each of leave) each()
+  const { rows } = await service.app.database.pool.query('select from responses where org_id = $1', [person.org_id])
+  assert.equal(rows.length, 0)
+})
+
 test('429 at the number of unfinished responses that the plan allows, however many are sent at once', async () => {
   const person = await newCustomer(service.app)
   await service.app.database.pool.query("update organizations set plan = 'few' where id = $1", [person.org_id])

@@ -43,6 +43,14 @@ test('200: such a tool can be chosen, replaces an earlier one of its name, and i
   assert.equal((await respond({ input: [TOOLS, user('Hi')], tool_choice: 'required' })).status, 200)
 })
 
+test('400: tools of a request and of its context together are as many as those of a request', async () => {
+  const hundred = (prefix: string) =>
+    additional(...Array.from({ length: 100 }, (_, i) => ({ type: 'function', name: `${prefix}${i}` })))
+  const { status, body } = await respond({ input: [hundred('a'), hundred('b'), user('Hi')] })
+  assert.deepEqual([status, body.error?.param], [400, 'tools'])
+  assert.equal((await respond({ input: [hundred('a'), hundred('a'), user('Hi')] })).status, 200)
+})
+
 test('200: a continuation has the tools of the items before it', async () => {
   service.upstream.reply({ kind: 'json', body: completion({ content: 'Hello.' }) })
   const first = await respond({ input: [TOOLS, user('Hi')] })
@@ -127,12 +135,14 @@ test('200: messages between agents are messages of the user, without what only a
     message(envelope, payload('List files.')),
     message(envelope, sealed),
     message(sealed),
+    { ...message(payload('Who?')), author: { toString: 1, valueOf: 1 }, recipient: undefined },
   ]
   const { status, headers } = await respond({ input, store: false })
   assert.deepEqual([status, headers.get('x-dropped-items')], [200, 'agent_message'])
   const sent = JSON.stringify(service.asked().messages)
   assert.match(sent, /From \/lead to \/lead\/a:\\nMessage Type: NEW_TASK\\nSender: \/lead\\nPayload:\\nList files\./)
   assert.equal(sent.split('NEW_TASK').length, 3)
+  assert.match(sent, /From an agent to an agent:\\nWho\?/)
   assert.doesNotMatch(sent, /gAAAA/)
 })
 

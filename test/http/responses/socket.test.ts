@@ -206,6 +206,26 @@ test('`response.cancel` ends the active turn, which is charged for what it produ
   await own.close()
 })
 
+test('a compaction that is cancelled leaves the conversation as it was', async () => {
+  const first = await socket.turn({ input: 'Remember the lighthouse' })
+  const before = { previous_response_id: first.response.id }
+  service.upstream.reply({
+    kind: 'stream',
+    frames: textFrames(['So', ' far']).slice(0, 3),
+    finally: 'stall',
+    done: false,
+  })
+  const left = service.upstream.left()
+  socket.send({ type: 'response.create', model: 'far-1', input: [{ type: 'compaction_trigger' }], ...before })
+  await socket.next()
+  socket.send({ type: 'response.cancel' })
+  await left
+  const { response } = await socket.events()
+  assert.deepEqual([response.status, response.output], ['cancelled', []])
+  await socket.turn({ input: 'Go on', previous_response_id: response.id })
+  assert.match(JSON.stringify(asked()), /lighthouse/)
+})
+
 test('`response.cancel` without an active turn has no effect, nor on turns that wait', async () => {
   socket.send({ type: 'response.cancel' })
   assert.equal((await socket.turn({})).response.status, 'completed')

@@ -57,7 +57,7 @@ export function aiSdkChat(options: AiSdkChatOptions, env: Pick<EngineEnv, 'log' 
       return stream as AsyncIterable<StreamPart> & ReadableStream<StreamPart>
     } catch (error) {
       if (!(error instanceof WholeAnswer)) throw error
-      const replay = factory(providerSettings(options, async () => Response.json(JSON.parse(error.json)))) as Provider
+      const replay = factory(providerSettings(options, async () => jsonReply(error.json))) as Provider
       return partsOfWhole(await replay.languageModel(model).doGenerate(call))
     }
   }
@@ -129,4 +129,8 @@ async function* resumed(
   } finally {
     await rest.return()
   }
+}
+
+function jsonReply(json: string): Response {
+  return new Response(json, { headers: { 'content-type': 'application/json' } })
 }

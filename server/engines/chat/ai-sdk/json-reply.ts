@@ -31,12 +31,13 @@ export function withJsonReplies(fetch: typeof globalThis.fetch): typeof globalTh
     const text = await readFirstJson(pieces, begun)
     if (text === null) return new Response(streamOf(begun, pieces, asTheyAre()), { status, headers })
     const value = parsed(text)
-    const next = value === undefined || isError(value) ? undefined : await nextOf(pieces)
-    if (value === undefined || next != null)
+    const isStream = value === undefined || isChunk(value)
+    const next = isStream || isError(value) ? undefined : await nextOf(pieces)
+    if (isStream || next != null)
       return new Response(streamOf(next ? [...begun, next] : begun, pieces, asEvents()), { status, headers })
     await pieces.cancel()
     if (next === undefined) return new Response(text, { status: statusOfError(value), headers })
-    if (Array.isArray(value) || isChunk(value)) return new Response(eventsOf(text), { status, headers })
+    if (Array.isArray(value)) return new Response(eventsOf(text), { status, headers })
     throw new WholeAnswer(JSON.stringify(unwrapped(asRecord(value))))
   }
 }

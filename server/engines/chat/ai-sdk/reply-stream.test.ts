@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { asTheyAre } from './reply-stream.ts'
+import { asTheyAre, eventsOf } from './reply-stream.ts'
 
 const NOTHING = 1500
 const USAGE = 5000
@@ -9,6 +9,11 @@ const chunk = (content: string, finish_reason: string | null, more = {}) => ({
   ...more,
 })
 const usage = { prompt_tokens: 9, completion_tokens: 1 }
+
+test('the end of a stream may stand on the line of its last object', () => {
+  const last = { choices: [{ delta: { content: '' }, finish_reason: 'stop' }] }
+  assert.equal(eventsOf(`${JSON.stringify(last)} [DONE]`), `data: ${JSON.stringify(last)}\n\ndata: [DONE]\n\n`)
+})
 
 test('how long a server may be silent before its stream is complete', () => {
   for (const [objects, expected] of [

@@ -1,6 +1,7 @@
 import { asRecord } from '../../../platform/json/record.ts'
 import { WAIT_MS } from '../openai/end-timer.ts'
 import { jsonValues } from '../openai/read/json-end.ts'
+import { MARK_AT_END } from '../openai/read/stream.ts'
 import { sseParser } from '../openai/sse-parser.ts'
 
 export type Pieces = ReadableStreamDefaultReader<Uint8Array>
@@ -71,8 +72,9 @@ export function asEvents(): Reading {
 export function eventsOf(json: string): string {
   if (json.startsWith('[DONE]')) return 'data: [DONE]\n\n'
   if (!/^\s*[{[]\s*["{}\]]/.test(json)) return ''
-  const objects = [...jsonValues(json)].flat()
-  return objects.map((object) => `data: ${JSON.stringify(asChunk(object))}\n\n`).join('')
+  const objects = [...jsonValues(json.replace(MARK_AT_END, ''))].flat()
+  const end = MARK_AT_END.test(json) ? 'data: [DONE]\n\n' : ''
+  return objects.map((object) => `data: ${JSON.stringify(asChunk(object))}\n\n`).join('') + end
 }
 
 /** With a delta in place of a message, which packages do not read in a chunk. */

@@ -12,7 +12,7 @@ import { SystemMessages } from '../system-messages.ts'
 import { call } from './call.ts'
 import type { CallLimits, CallOutcome, CallTarget } from './call-ends.ts'
 import { encodeRequest } from './encode-request.ts'
-import { formAdvice, otherForm, type RequestForm } from './form/request-form.ts'
+import { formAdvice, otherForm, type RequestForm, withoutParts } from './form/request-form.ts'
 import { completionReader } from './read/completion.ts'
 
 const Headers = Type.Record(
@@ -104,10 +104,12 @@ export function openaiChat(options: OpenaiChatOptions, env: OpenaiChatEnv = {}):
   /** A request that a server refuses for the way in which we wrote it is written in another, which is kept when it is accepted. */
   async function ask(server: number, ...[request, signal, total_ms]: Asking): Promise<CallOutcome> {
     let { form } = servers[server]!
-    for (;;) {
-      const outcome = await send(server, form, request, signal, total_ms)
+    const ends = chance.now() + total_ms
+    for (let left_ms = total_ms; ; ) {
+      const outcome = await send(server, form, request, signal, left_ms)
       const other = outcome.accepted === null ? otherForm(form, outcome.refused) : null
-      if (other === null) {
+      left_ms = Math.ceil(ends - chance.now())
+      if (other === null || left_ms <= 0) {
         if (outcome.accepted !== null) keepForm(server, form)
         return outcome
       }
@@ -117,9 +119,10 @@ export function openaiChat(options: OpenaiChatOptions, env: OpenaiChatEnv = {}):
 
   function keepForm(server: number, form: RequestForm): void {
     const before = servers[server]!.form
-    if ([...form.refused].every((part) => before.refused.has(part))) return
-    servers[server]!.form = form
-    const detail = formAdvice(before, form)
+    const now = withoutParts(before, form.refused)
+    if (now.refused.size === before.refused.size) return
+    servers[server]!.form = now
+    const detail = formAdvice(before, now)
     env.log?.error('chat_engine_needs_operator', { engine: 'openai', detail })
   }
 
@@ -156,7 +159,9 @@ export function openaiChat(options: OpenaiChatOptions, env: OpenaiChatEnv = {}):
   return {
     fetches_urls: options.fetches_urls ?? false,
     inputs: options.inputs ?? 'url',
-    takes_reasoning: options.reasoning_content_input ?? false,
+    get takes_reasoning() {
+      return servers.some(({ form }) => form.reasoning_content_input)
+    },
     async generate(request, signal) {
       signal.throwIfAborted()
       const started = servers.length > 1 ? chance.now() : 0

@@ -1,5 +1,6 @@
 import type { FastifyRequest } from 'fastify'
 import { ApiError } from '../../errors.ts'
+import { endedEarly } from '../abort-on-disconnect.ts'
 import { requireUncoded } from './coded.ts'
 
 /**
@@ -13,4 +14,9 @@ export function requireReadableForm(request: FastifyRequest): void {
   const message =
     "The Content-Type header has no boundary, so the parts of the form cannot be separated. Leave that header to your HTTP client: it writes 'multipart/form-data; boundary=…'."
   throw new ApiError('invalid_request_error', message)
+}
+
+/** Throws when the client has left already: the form parser would wait for ever for an end that it has missed. */
+export function requireConnected({ raw }: FastifyRequest): void {
+  if (raw.destroyed) throw endedEarly()
 }

@@ -101,6 +101,16 @@ test('patient requests that each hold what the others wait for go on one at a ti
   assert.equal(budget.held(), 0)
 })
 
+test('a request that has given back what was beyond the share lets another one exceed it', async () => {
+  const budget = open()
+  const [one, two] = [budget.open('a'), budget.open('a')]
+  assert.equal(one.add(500 * KIB), undefined)
+  one.giveBack(500 * KIB)
+  assert.equal(two.add(500 * KIB), undefined)
+  for (const lease of [one, two]) lease.end()
+  assert.equal(budget.held(), 0)
+})
+
 test('a patient request that is larger than everything together goes on, once', async () => {
   const budget = open()
   const leases = ['a', 'b'].map((owner) => budget.open(owner, { patient: true }))
@@ -113,14 +123,13 @@ test('a patient request that is larger than everything together goes on, once', 
 test('what a request gives back before its end is room for others, and is given back once', async () => {
   const budget = open()
   const [one, two] = [budget.open('a'), budget.open('a')]
-  one.add(401 * KIB)
-  const room = two.add(300 * KIB)
-  one.giveBack(200 * KIB)
+  one.add(450 * KIB)
+  const room = two.add(300 * KIB)!
+  one.giveBack(40 * KIB)
   assert.equal(await isWaiting(room), true)
-  one.giveBack(150 * KIB)
+  one.giveBack(200 * KIB)
   await room
-  assert.equal(budget.held('a'), 351 * KIB)
-  assert.equal(one.add(10 * KIB), undefined)
+  assert.equal(budget.held('a'), 510 * KIB)
   one.end()
   assert.equal(budget.held('a'), 300 * KIB)
   two.giveBack(500 * KIB)

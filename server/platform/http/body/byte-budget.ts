@@ -85,14 +85,15 @@ export function openByteBudget(changes: Partial<ByteLimits> = {}): ByteBudget {
   const free = (holder: Holder, bytes: number) => {
     if (bytes === 0) return
     hold(holder, -bytes)
+    if (exceeding.get(holder.owner) === holder && held(holder.owner) <= limits.owner) exceeding.delete(holder.owner)
+    if (alone === holder && total <= limits.total) alone = null
     for (const each of waiting) if (hasRoom(each)) each.grant()
     letOneExceed()
   }
   const letOneExceed = () => {
     const next = nextToExceed([...waiting], { alone, hasShare, total: limits.total })
-    if (!next) return
-    alone = next.holder
-    next.grant()
+    if (next) alone = next.holder
+    next?.grant()
   }
   return {
     enter: countRequests(limits.owner_requests),

@@ -3,7 +3,7 @@ import { PassThrough } from 'node:stream'
 import type { FastifyRequest } from 'fastify'
 import { ApiError } from '../../errors.ts'
 import { codingsOf, decodeChunks } from '../../outbound/decode.ts'
-import { holdConnection } from '../connections.ts'
+import { pauseConnection } from '../connections.ts'
 import type { Lease } from './byte-budget.ts'
 
 type Coding = ReturnType<typeof codingsOf>[number]
@@ -15,7 +15,7 @@ type Coding = ReturnType<typeof codingsOf>[number]
 const RATIO_MAX = 100
 const FREE_BYTES = 1024 * 1024
 /** What may be on its way through a decoder. */
-const NOT_YET_BYTES = 512 * 1024
+const IN_FLIGHT_BYTES = 512 * 1024
 
 export function bodyTooLarge(bytes_max: number): ApiError {
   return new ApiError('request_too_large', `The request body is larger than ${bytes_max} bytes.`)
@@ -41,7 +41,8 @@ export function requireUncoded(request: FastifyRequest): void {
 
 /**
  * The bytes of a body without its coding, in pieces, as fast as `lease` has room for them. A body that is not compressed, whatever it
- * claims, comes as it is. Throws ApiError `request_too_large` beyond `bytes_max` and RATIO_MAX, `invalid_request_error` for bytes that are not of their coding, or become less than half,
+ * claims, comes as it is. Throws ApiError `request_too_large` beyond `bytes_max` and RATIO_MAX, `invalid_request_error` for bytes that are
+ * not of their coding or unpack to less than half of their size,
  * `unsupported_media_type` for zstd with a window that HTTP does not have.
  */
 export async function readCoded(
@@ -55,7 +56,7 @@ export async function readCoded(
   const source = new PassThrough()
   body.on('data', ({ length }: Buffer) => {
     received += length
-    if (coding !== null && received > 2 * size + NOT_YET_BYTES) source.destroy(unpacksToLittle())
+    if (coding !== null && received > 2 * size + IN_FLIGHT_BYTES) source.destroy(unpacksTooLittle())
   })
   body.once('error', (error) => source.destroy(error))
   body.pipe(source)
@@ -66,7 +67,7 @@ export async function readCoded(
       if (size > FREE_BYTES && size > received * RATIO_MAX) throw unpacksTooFar()
       pieces.push(piece)
       const room = lease?.add(piece.length)
-      if (room) await holdConnection(body, room)
+      if (room) await pauseConnection(body, room)
     }
     return pieces
   } catch (error) {
@@ -79,8 +80,8 @@ function unpacksTooFar(): ApiError {
   return new ApiError('request_too_large', text)
 }
 
-function unpacksToLittle(): ApiError {
-  const text = 'The compressed request body becomes less than half of its size. Send it as it is.'
+function unpacksTooLittle(): ApiError {
+  const text = 'The compressed request body unpacks to less than half of its size. Send it as it is.'
   return new ApiError('invalid_request_error', text)
 }
 

@@ -11,16 +11,19 @@ const CHUNK_BYTES = 64 * 1024
 /** Delivers each message with a lease of its bytes, counted as they come in, once there is room for them. Closes with 1013 if there is none. */
 export function deliverMessages(ws: WebSocket, socket: Duplex, openLease: () => Lease, onMessage: OnMessage): void {
   let [lease, received, counted] = [openLease(), 0, 0]
-  let room: Promise<void> | undefined
+  let room: Promise<unknown> | undefined
   const count = (bytes: number) => {
     const waiting = lease.add(bytes)
     if (!waiting) return
     ws.pause()
-    room = waiting.then(() => {
+    // Several messages of one chunk may wait: they are delivered in order.
+    const all: Promise<unknown> = Promise.all([room, waiting]).then(() => {
+      if (room !== all) return
       room = undefined
       ws.resume()
     })
-    room.catch(() => ws.close(1013, 'too many bytes at once'))
+    room = all
+    all.catch(() => ws.close(1013, 'too many bytes at once'))
   }
   socket.prependListener('data', ({ length }: Buffer) => {
     received += length

@@ -5,7 +5,7 @@ import { AT_ONCE_BYTES_MAX, parseJsonPieces } from '../../json/parse.ts'
 import type { TextRepair } from '../../schema/validate.ts'
 import { takingTurnsAs } from '../../turns.ts'
 import { whileConnected } from '../abort-on-disconnect.ts'
-import { discardBody, endAfterAnswer, hasLargeBody, holdConnection } from '../connections.ts'
+import { discardBody, endAfterAnswer, hasLargeBody, pauseConnection } from '../connections.ts'
 import type { Lease } from './byte-budget.ts'
 import { bodyTooLarge, codingOf, readCoded } from './coded.ts'
 
@@ -102,7 +102,7 @@ function readJson(reading: Reading, done: Done): void {
   const size = reading.raw.headers['content-length']
   const counted = size === undefined ? reading : { ...reading, lease: null }
   const room = size === undefined ? undefined : reading.lease?.add(Number(size))
-  if (room) holdConnection(reading.raw, room).then(() => collectJson(counted, done), done)
+  if (room) pauseConnection(reading.raw, room).then(() => collectJson(counted, done), done)
   else collectJson(counted, done)
 }
 
@@ -122,7 +122,7 @@ function collectJson(reading: Reading, done: Done): void {
     const room = lease?.add(chunk.length)
     if (!room) return
     payload.pause()
-    holdConnection(payload, room).then(() => payload.resume(), end)
+    pauseConnection(payload, room).then(() => payload.resume(), end)
   }
   const end = (error?: Error): void => {
     if (ended) return

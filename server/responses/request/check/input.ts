@@ -74,9 +74,8 @@ function checkItem(unchecked: unknown, path: string): CheckedItem {
 
 /** The item without a `status` or `phase` that only other services have, such as `failed`: nothing depends on them. */
 function withKnownWords(item: Record<string, unknown>): Record<string, unknown> {
+  if (!isOther(item.status, ITEM_STATUSES) && !isOther(item.phase, PHASES)) return item
   const { status, phase, ...rest } = item
-  const isForeign = isOther(status, ITEM_STATUSES) || isOther(phase, PHASES)
-  if (!isForeign) return item
   return {
     ...rest,
     ...(!isOther(status, ITEM_STATUSES) && { status }),
@@ -116,7 +115,8 @@ function agentMessage({ id, author, recipient, content }: Record<string, unknown
     return typeof written === 'string' && written !== '' && !ENCRYPTED.test(written) ? [written] : []
   })
   if (texts.length === 0) return { type: 'skipped', of: 'agent_message' }
-  const text = `From ${String(author)} to ${String(recipient)}:\n${texts.join('')}`
+  const nameOf = (agent: unknown) => (typeof agent === 'string' ? agent : 'an agent')
+  const text = `From ${nameOf(author)} to ${nameOf(recipient)}:\n${texts.join('')}`
   return checkMessage.user({ type: 'message', id, role: 'user', content: text }, path)
 }
 

@@ -16,7 +16,10 @@ const FORMS: ReadonlyArray<readonly [RegExp, FormPart]> = [
   [/\bextra_content\b/i, 'extra_content'],
   [/\breasoning_content\b.*\b(must be passed back|is missing|is required)/is, 'no_reasoning'],
   [unknown('reasoning_details'), 'reasoning_details'],
-  [/tool[ _](call|use)[ _.]?(ids?\b|s\[\d+\]\.id\b).*\b(length|pattern|must (be|match)|too long)/is, 'call_ids'],
+  [
+    /tool[ _](call|use)[ _.]?(ids?\b|s\[\d+\]\.id\b).*\b(length|pattern|must (match (the )?pattern|be (a-z|at most|\d))|too long)/is,
+    'call_ids',
+  ],
   [unknown('max_tokens'), 'max_tokens'],
   [unknown('max_completion_tokens'), 'max_completion_tokens'],
   [/\bdeveloper\b.{0,20}\bnot (one of|supported|allowed)|role\b.{0,40}\bdeveloper\b/i, 'developer_role'],

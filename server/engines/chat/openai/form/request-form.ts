@@ -2,8 +2,8 @@ import type { EngineError, FormPart } from '../../../engine-error.ts'
 
 /**
  * What differs between servers in how a request is written. `accepts`: sampling parameters that the server has, as far as the operator says.
- * `parallel_tool_calls`: it has the parameter. `developer_role`: it knows that role. `reasoning_content_input`: it takes earlier reasoning back. `refused`: what it has turned out not to
- * take.
+ * `parallel_tool_calls`: it has the parameter. `developer_role`: it knows that role. `reasoning_content_input`: it takes earlier reasoning
+ * back. `refused`: what it has turned out not to take.
  */
 export type RequestForm = {
   developer_role: boolean
@@ -21,8 +21,15 @@ export type RequestForm = {
 export function otherForm(form: RequestForm, error: EngineError): RequestForm | null {
   const { refused_form: part } = error
   if (part === undefined || form.refused.has(part)) return null
-  const { is_used, setting } = CHANGES[part]
-  return is_used?.(form) === false ? null : { ...form, ...setting, refused: new Set([...form.refused, part]) }
+  const { is_used } = CHANGES[part]
+  return is_used?.(form) === false ? null : withoutParts(form, [part])
+}
+
+/** The form without these parts, too. */
+export function withoutParts(form: RequestForm, parts: Iterable<FormPart>): RequestForm {
+  const added = [...parts].filter((part) => !form.refused.has(part))
+  const refused = new Set([...form.refused, ...added])
+  return Object.assign({ ...form }, ...added.map((part) => CHANGES[part].setting), { refused })
 }
 
 /** What the log says to the operator when `other` turned out to be what the server takes. */

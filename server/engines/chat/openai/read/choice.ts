@@ -87,8 +87,8 @@ function newChoice(index: number, tools: ReadonlySet<string>): Choice {
 }
 
 /**
- * Whether an entry belongs to the only choice, which servers number from 1, or anew with every piece (TGI), and whose calls they put into a
- * choice of their own (GitHub Copilot).
+ * Whether an entry belongs to the only choice. Some servers number it from 1, or count pieces (TGI); GitHub Copilot sends its calls as
+ * a second choice.
  */
 function isOfOnly(only: Choice | undefined, entry: Entry, number: number): boolean {
   if (only === undefined || only.numbers.has(number) || !only.numbers.has(0) || !hasContent(only.message)) return true

@@ -42,8 +42,8 @@ export function streamReader(reader: CompletionReader): StreamReader {
     const object = objectOf(event)
     if (object === null) return readWords(event.data)
     if (object !== undefined) return readObject(object, event)
-    for (const each of jsonValues(event.data.replace(DONE, ''))) readObject(each, event)
-    if (DONE.test(event.data)) finish('mark')
+    for (const each of jsonValues(event.data.replace(MARK_AT_END, ''))) readObject(each, event)
+    if (MARK_AT_END.test(event.data)) finish('mark')
   })
   const ending = (): BodyEnd => (!isBare || read !== 1 ? 'body' : isList ? 'list' : 'json')
 
@@ -94,7 +94,8 @@ export function streamReader(reader: CompletionReader): StreamReader {
   }
 }
 
-const DONE = /\[DONE\]\s*$/
+/** The end of a stream, behind the last object of a line. */
+export const MARK_AT_END = /\[DONE\]\s*$/
 
 /** The JSON of an event; null for words, such as those of a ping, and for `null`, undefined for what is not one JSON text. */
 function objectOf({ data, name }: SseEvent): unknown {
