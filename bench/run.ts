@@ -22,6 +22,7 @@ const BENCHES: Readonly<Record<string, string>> = {
   'chat-workers': 'chat/workers.ts',
   responses: 'responses/answer.ts',
   'response-chain': 'responses/chain.ts',
+  'response-socket': 'responses/socket.ts',
   create: 'videos/create.ts',
   poll: 'videos/poll.ts',
   list: 'videos/list.ts',
