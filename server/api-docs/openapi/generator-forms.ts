@@ -14,8 +14,12 @@ export function generatorForms(value: unknown): unknown {
   return typed(choiceOf(inner))
 }
 
-/** `anyOf` of constants of one type as one `enum`; `null` among them stays beside it. What one member identifies is `oneOf`. */
-function choiceOf(schema: Json): Json {
+/**
+ * `anyOf` of constants of one type as one `enum`; `null` among them stays beside it. What one member identifies is `oneOf`. An object of any
+ * members is left out beside other shapes: it is what some clients send in place of text, and openapi-generator (Go) has no name for it.
+ */
+function choiceOf(given: Json): Json {
+  const schema = withoutFreeForm(given)
   const { anyOf, ...rest } = schema
   if (!Array.isArray(anyOf)) return schema
   if (schema.discriminator) return { ...rest, oneOf: anyOf }
@@ -27,6 +31,18 @@ function choiceOf(schema: Json): Json {
   const choice = typed({ enum: [...new Set(values)] })
   if (constants.length === anyOf.length) return { ...rest, ...choice }
   return { ...rest, anyOf: [choice, { type: 'null' }] }
+}
+
+function withoutFreeForm(schema: Json): Json {
+  const { anyOf, ...rest } = schema
+  if (!Array.isArray(anyOf) || !anyOf.some((each) => each.type !== 'null' && !isFreeForm(each))) return schema
+  const kept = anyOf.filter((each) => !isFreeForm(each))
+  return kept.length === 1 ? { ...rest, ...kept[0] } : { ...rest, anyOf: kept }
+}
+
+function isFreeForm({ type, properties, additionalProperties }: Json): boolean {
+  const members = Object.keys(properties ?? {}).length + Object.keys(additionalProperties ?? {}).length
+  return type === 'object' && members === 0
 }
 
 function isConstant(schema: Json): boolean {

@@ -73,8 +73,15 @@ export function generatorProblems(document: ApiDocument): string[] {
     if (discriminator !== undefined && anyOf !== undefined) wrong.push(`${at}: a discriminator beside anyOf`)
     const constants = Array.isArray(anyOf) ? (anyOf as Json[]).filter((each) => each.const !== undefined) : []
     if (constants.length > 1 && constants.length === (anyOf as Json[]).length) wrong.push(`${at}: anyOf of constants`)
+    const shapes = Array.isArray(anyOf) ? (anyOf as Json[]).filter((each) => each.type !== 'null') : []
+    if (shapes.length > 1 && shapes.some(isFreeForm)) wrong.push(`${at}: anyOf with an object of any members`)
   })
   return wrong
+}
+
+function isFreeForm({ type, properties, additionalProperties }: Json): boolean {
+  const members = Object.keys(properties ?? {}).length
+  return type === 'object' && members === 0 && Object.keys(additionalProperties ?? {}).length === 0
 }
 
 /** The value with every reference replaced by what it names. */
