@@ -1,14 +1,18 @@
-import { type Kysely, sql } from 'kysely'
+import type { Kysely } from 'kysely'
 import Type, { type Static } from 'typebox'
 import { findAuditState } from './billing/audit-state.ts'
 import { type Endpoint, endpoint } from './identity/caller/endpoint.ts'
 import { type Blobs, DiskFull } from './platform/blobs/blobs.ts'
 import { type Clock, unixSeconds } from './platform/clock.ts'
-import type { Database } from './platform/db/db.ts'
+import { type Database, outageOf } from './platform/db/db.ts'
+import { requireUsable } from './platform/db/usable.ts'
 import { freshCache } from './platform/fresh-cache.ts'
 
 const Parts = {
-  database: Type.Enum(['ok', 'unreachable']),
+  database: Type.Enum(['ok', 'unreachable', 'read_only', 'full', 'sessions_shared'], {
+    description:
+      '`full`: the disk of PostgreSQL. `sessions_shared`: a pooler in transaction mode, where locks are lost.',
+  }),
   storage: Type.Enum(['ok', 'full', 'unwritable', 'away'], {
     description: '`away`: the bucket does not answer. Every node has the same one, so none becomes unready by it.',
   }),
@@ -99,7 +103,7 @@ const LIMIT_MS = 2000
 const WRITTEN_BYTES = 65_536
 
 /**
- * Checks what every request needs: one query, and a small file written and removed again. It always answers within `limit_ms`; a check
+ * Checks what every request needs: a database that can be used, and a small file written and removed again. It always answers within `limit_ms`; a check
  * that hangs goes on in the background and is not started a second time.
  */
 export function openHealth(needs: {
@@ -110,8 +114,12 @@ export function openHealth(needs: {
 }): () => Promise<Health> {
   const { db, blobs, clock, limit_ms = LIMIT_MS } = needs
   const database = bounded(limit_ms, 'unreachable', async (): Promise<Health['database']> => {
-    await sql`select 1`.execute(db)
-    return 'ok'
+    try {
+      await requireUsable(db)
+      return 'ok'
+    } catch (error) {
+      return outageOf(error)
+    }
   })
   const disk = bounded(limit_ms, 'unwritable', () => tryStaging(blobs))
   const bucket = bounded(limit_ms, 'away', () => tryStoring(blobs))

@@ -46,7 +46,7 @@ export function startBackground(
   { pool, responding, variants, sole, presence }: BackgroundOptions,
 ): Background {
   const { db, log, metrics, config } = ctx
-  observeDatabase(metrics, pool)
+  observeDatabase(metrics, db)
   observeAudit(metrics, db)
   observeQueues(ctx, [...observedVideoQueues, observedResponseQueue, observedDeliveryQueue])
   const worker = { sole, worker_id: presence?.worker_id }

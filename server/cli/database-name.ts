@@ -1,5 +1,5 @@
 import type { Config } from '../config/config.ts'
-import { isDatabaseDown } from '../platform/db/db.ts'
+import { isDatabaseDown, type Outage, outageOf } from '../platform/db/db.ts'
 import { StartError } from '../platform/start-error.ts'
 
 /** Which database the configuration names, in words and without credentials. */
@@ -18,8 +18,13 @@ export function asStartError(error: unknown, name: string): unknown {
   // PostgreSQL, Appendix A: class 28 refuses the credentials, 3D000 knows no such database.
   if (!isDatabaseDown(error) && !/^(28|3D)/.test(code)) return error
   // Several addresses of one host are one error without a text of its own.
-  const reason = error.message || code
-  return new StartError(`Cannot use ${name}: ${reason}. Check its address and that PostgreSQL is running.`, {
-    cause: error,
-  })
+  const reason = (error.message || code).replace(/\.$/, '')
+  return new StartError(`Cannot use ${name}: ${reason}. ${REMEDIES[outageOf(error)]}`, { cause: error })
+}
+
+const REMEDIES: Record<Outage, string> = {
+  unreachable: 'Check its address and that PostgreSQL is running.',
+  read_only: 'Name the primary, or wait until it takes writes; commands that only read work meanwhile.',
+  full: 'Free space on its disk.',
+  sessions_shared: 'Use a pooler in session mode, or name PostgreSQL itself.',
 }

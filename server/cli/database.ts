@@ -9,9 +9,10 @@ import { joinNodes, requireFittingNode } from '../nodes/join.ts'
 import { deleteNode, findConnectionLimits, type NewNode, type NodeRow } from '../nodes/store.ts'
 import { type DataDir, openDataDir } from '../platform/data-dir.ts'
 import { type Hold, lockDatabase } from '../platform/db/database-lock.ts'
-import { type Db, isDatabaseDown, openDb } from '../platform/db/db.ts'
+import { type Db, isDatabaseDown, openDb, outageOf } from '../platform/db/db.ts'
 import { MIGRATIONS_DIR, migrate, requireKnownHistory } from '../platform/db/migrate.ts'
 import { untilReachable, type Waiting } from '../platform/db/reachable.ts'
+import { requireOwnSessions } from '../platform/db/usable.ts'
 import { newId } from '../platform/ids.ts'
 import type { Log } from '../platform/log.ts'
 import { startEmbeddedPostgres } from '../platform/postgres/embedded.ts'
@@ -191,13 +192,32 @@ function refusalOfHold({ storage }: Config, held: Hold, name: string): string {
   )
 }
 
-/** Throws StartError for a server on which a commit could be lost, or whose clock is far from ours. */
+/** Throws StartError for a server on which a commit could be lost, whose clock is far from ours, or whose sessions others use as well. */
 export async function requireSafeServer(pool: pg.Pool): Promise<void> {
+  await requireSessions(pool)
   const { rows } = await pool.query<{ fsync: string; commit: string; skew: number }>(
     "select current_setting('fsync') as fsync, current_setting('synchronous_commit') as commit, extract(epoch from clock_timestamp())::float8 - $1 as skew",
     [Date.now() / 1000],
   )
   requireSafeDatabase(rows[0]!)
+}
+
+async function requireSessions(pool: pg.Pool): Promise<void> {
+  const [first, second] = await Promise.all([pool.connect(), pool.connect()])
+  try {
+    await requireOwnSessions(
+      (text) => first.query(text),
+      (text) => second.query(text),
+    )
+  } catch (error) {
+    if (outageOf(error) !== 'sessions_shared') throw error
+    throw new StartError(
+      'DATABASE_URL leads to a connection pooler whose clients share sessions, as PgBouncer does with pool_mode = transaction: locks and prepared statements would be lost. Set pool_mode = session, or name PostgreSQL itself.',
+    )
+  } finally {
+    first.release()
+    second.release()
+  }
 }
 
 /** Clocks that differ by more than this would expire sessions and signed URLs wrongly. */

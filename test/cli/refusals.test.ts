@@ -7,6 +7,7 @@ import { openDataDir } from '../../server/platform/data-dir.ts'
 import { openDb } from '../../server/platform/db/db.ts'
 import { type Ran, runCommand, runKinora } from '../support/command.ts'
 import { emptyDatabase } from '../support/data/data-dir.ts'
+import { testDatabase } from '../support/data/postgres.ts'
 import { freePort } from '../support/listen.ts'
 import { ROOT } from '../support/sources.ts'
 
@@ -35,6 +36,23 @@ test('a PostgreSQL that cannot be reached is reported in one sentence by migrate
       /Cannot use the database 127\.0\.0\.1:\d+\/kinora of DATABASE_URL: /,
     )
   }
+})
+
+test('on a read-only PostgreSQL the admin commands that only read work, and the others say so in one sentence', async (t) => {
+  const database = await testDatabase()
+  t.after(database.close)
+  await database.pool.query(
+    "do $$ begin execute format('alter database %I set default_transaction_read_only = on', current_database()); end $$",
+  )
+  const env = { DATABASE_URL: database.url, KINORA_DATA_DIR: join(dir, 'read-only') }
+  for (const read of ['org list', 'user list', 'job list', 'key list', 'nodes', 'log']) {
+    const { code, stderr } = await runCommand(['admin', ...read.split(' ')], env)
+    assert.equal(code, 0, `${read}: ${stderr}`)
+  }
+  assertSentence(
+    await runCommand(['admin', 'org', 'create', '--name', 'A'], env),
+    /Cannot use the database .*: The database is read-only\. Name the primary/,
+  )
 })
 
 test('no admin command makes tables in a database that was never used: one sentence names it and the remedy', async () => {

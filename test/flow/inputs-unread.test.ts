@@ -5,7 +5,7 @@ import { EngineError } from '../../server/engines/engine-error.ts'
 import type { VideoEngine } from '../../server/engines/video/contract.ts'
 import { instantVideo } from '../../server/engines/video/instant.ts'
 import { soleEngine } from '../../server/engines/video/pool.ts'
-import { BlobsAway } from '../../server/platform/blobs/blobs.ts'
+import { BlobsAway, DiskFull } from '../../server/platform/blobs/blobs.ts'
 import { samplePicture } from '../support/data/media.ts'
 import { COST, MODEL, OPENING, startPipelineApp, upload } from './pipeline-app.ts'
 
@@ -59,6 +59,22 @@ test('a bucket that fails while inputs are sent counts against no start: the job
   assert.deepEqual([calls, started], [5, 1])
   const { balance, held, charges } = await service.balance()
   assert.deepEqual([balance, held, charges], [OPENING - COST, 0n, 1])
+  assert.deepEqual(await service.app.audit(), {})
+})
+
+test('storage without space for the clip ends no job: it waits, and completes without a second render', async () => {
+  const { blobs } = service.app.ctx
+  const stage = blobs.stage.bind(blobs)
+  let full = 10
+  blobs.stage = async (source, options) => {
+    if (full-- > 0) throw new DiskFull('no space left for files')
+    return stage(source, options)
+  }
+  const before = started
+  const job = await service.drive(await service.submit({}))
+  blobs.stage = stage
+  assert.ok(full < 0, 'the storage was not full for long enough')
+  assert.deepEqual([job.status, job.error_code, job.attempt?.number, started - before], ['completed', null, 1, 1])
   assert.deepEqual(await service.app.audit(), {})
 })
 

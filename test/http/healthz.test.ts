@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, beforeEach, test } from 'node:test'
+import { sql } from 'kysely'
 import { openHealth } from '../../server/health.ts'
 import { type Blobs, BlobsAway, DiskFull } from '../../server/platform/blobs/blobs.ts'
 import { diskBlobs } from '../../server/platform/blobs/disk.ts'
@@ -10,6 +11,7 @@ import { handMovedClock } from '../../server/platform/clock.ts'
 import { openDb } from '../../server/platform/db/db.ts'
 import { startApp, type TestApp } from '../support/http/app.ts'
 import { send } from '../support/http/send.ts'
+import { postgresPooler } from '../support/upstream/postgres-pooler.ts'
 import { type PostgresProxy, postgresProxy } from '../support/upstream/postgres-proxy.ts'
 
 const OK = { status: 'ok', database: 'ok', storage: 'ok' }
@@ -112,6 +114,33 @@ test('a check names the database when it is gone, and is clean again when it is 
   assert.deepEqual(await check(), OK)
 })
 
+/** What PostgreSQL answers where the check fills its temporary file. */
+const FULL_DISK = `create schema full_disk;
+  create function full_disk.generate_series(int, int) returns setof int language plpgsql as $$
+    begin raise exception 'could not write to file: No space left on device' using errcode = 'disk_full'; end $$`
+
+test('a check says that the database is read-only, that its disk is full, or that its sessions are shared', async () => {
+  const clock = handMovedClock()
+  const check = openHealth({ ...database, clock, blobs: diskBlobs(dir) })
+  const pooler = await postgresPooler(app.database.url)
+  const pooled = openDb(pooler.url, { pool_max: 2 })
+  const shared = openHealth({ ...pooled, clock, blobs: diskBlobs(dir) })
+  try {
+    await sql`set default_transaction_read_only = on`.execute(database.db)
+    assert.deepEqual(await check(), { status: 'failing', database: 'read_only', storage: 'ok' })
+    await sql`set default_transaction_read_only = off`.execute(database.db)
+    clock.advance(2)
+    await app.database.pool.query(FULL_DISK)
+    await sql`set search_path = full_disk, pg_catalog, public`.execute(database.db)
+    assert.deepEqual(await check(), { status: 'failing', database: 'full', storage: 'ok' })
+    pooler.setMode('transaction')
+    assert.deepEqual(await shared(), { status: 'failing', database: 'sessions_shared', storage: 'ok' })
+  } finally {
+    await pooled.close()
+    await pooler.close()
+  }
+})
+
 test('requests of one second share one check, so that asking often costs nothing', async () => {
   const clock = handMovedClock()
   const { fault, blobs } = faultyBlobs()
@@ -136,7 +165,7 @@ test('a check that hangs has failed after its limit, is not started again meanwh
     clock.advance(2)
   }
   assert.equal(fault.writes, 1)
-  assert.equal(database.pool.totalCount, 1)
+  assert.deepEqual([database.pool.totalCount, database.pool.waitingCount], [2, 0])
 })
 
 test('alive within a second although the checks hang: nothing restarts the process because its database is away', async () => {

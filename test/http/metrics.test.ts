@@ -82,7 +82,7 @@ test('queues, audit and database are reported from the database, the oldest due 
   app.clock.advance(90)
   observeQueues(app.ctx, [...observedVideoQueues, observedResponseQueue])
   observeAudit(metrics, db)
-  observeDatabase(metrics, app.database.pool)
+  observeDatabase(metrics, db)
   const read = await scrape()
   const labels = { queue: 'videos', state: 'moderating' }
   assert.equal(sumOf(read, 'kinora_queue_waiting', labels), 1)

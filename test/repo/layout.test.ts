@@ -9,7 +9,6 @@ const server = sourcesIn('server').filter(({ path }) => !path.endsWith('.test.ts
 const HOLD_SQL: Readonly<Record<string, string>> = {
   'server/audit/audit.ts': 'counts what the queries of the invariants find',
   'server/billing/audit-state.ts': 'its one table is its content',
-  'server/health.ts': 'asks whether the database answers',
   'server/identity/caller/rate-limit.ts': 'its one table is its content',
   'server/videos/cache.ts': 'asks for the versions of what it keeps',
   'server/videos/acceptance.ts': 'its one table is its content',

@@ -115,7 +115,7 @@ async function runBeside(
   config: Config,
   { values, printDatabase }: { values: Record<string, string | undefined>; printDatabase: (name: string) => void },
 ): Promise<Report> {
-  const database = await openAdminDatabase(config)
+  const database = await openAdminDatabase(config, { read_only_too: command.records === null })
   printDatabase(database.name)
   let clock: DatabaseClock | null = null
   try {

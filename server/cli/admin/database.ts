@@ -26,17 +26,18 @@ const STARTING_SECONDS = 15
  * The database that `serve` uses: DATABASE_URL, else that of the service running on the data directory, else the
  * directory's own database, started for the duration. Only the last is brought to this version's schema, unless `migrate` is false: on the
  * others nodes of an older version may run, which could not be started again. Throws StartError when there is none, when that of
- * DATABASE_URL was never used, and when it is of another version; `migrate: false` leaves the version to the caller.
+ * DATABASE_URL was never used, and when it is of another version; `migrate: false` leaves the version to the caller. `read_only_too`: a
+ * server that takes no writes will do.
  */
 export async function openAdminDatabase(
   config: Pick<Config, 'database_url' | 'data_dir'>,
-  options: { migrate?: boolean } = {},
+  options: { migrate?: boolean; read_only_too?: boolean } = {},
 ): Promise<AdminDatabase> {
   const { url, stop } = config.database_url
     ? { url: config.database_url, stop: null }
     : await findEmbedded(config.data_dir)
   const name = databaseName(config)
-  const { db, pool, close } = openDb(url, { pool_max: 4 })
+  const { db, pool, close } = openDb(url, { pool_max: 4, read_only_too: options.read_only_too ?? false })
   const closeAll = async () => {
     await close()
     await stop?.()

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import { StartError } from '../start-error.ts'
 import { clientOptions } from './client-options.ts'
-import { type OutageListener, untilLost, watchOutage } from './listen-connection.ts'
+import { type OutageListener, requireOwnSession, untilLost, watchOutage } from './listen-connection.ts'
 
 /** `alone`: nobody else may use the database. `shared`: others that hold it shared may. */
 export type Hold = 'alone' | 'shared'
@@ -66,6 +66,7 @@ async function take(url: string, { hold, node }: Pick<HoldOptions, 'hold' | 'nod
   client.on('error', () => {})
   try {
     await client.connect()
+    await requireOwnSession(client, url)
     if (await tryLocks(client, { hold, node })) {
       // A machine that lost its power closes nothing: the server notices within half a minute.
       await client.query('set tcp_keepalives_idle = 15; set tcp_keepalives_interval = 5; set tcp_keepalives_count = 3')

@@ -25,11 +25,16 @@ export type OpenDb = { db: Kysely<Database>; pool: pg.Pool; close(): Promise<voi
  * resolves once the server has ended every connection, so that a server stopped next cuts none. Every commit is on the disk when it
  * returns, whatever the server's default is. A statement that is not answered within `statement_seconds` (default: any time) has lost its
  * connection, which is closed; statements that begin with `-- takes long` may take any time. Connections to a server that became
- * read-only, as an old primary does, are replaced.
+ * read-only, as an old primary does, are replaced, and none to one is used without `read_only_too`, for what only reads.
  */
 export function openDb(
   url: string,
-  options: { pool_max?: number; statement_seconds?: number; on_error?: (error: Error) => void } = {},
+  options: {
+    pool_max?: number
+    statement_seconds?: number
+    read_only_too?: boolean
+    on_error?: (error: Error) => void
+  } = {},
 ): OpenDb {
   const pool = new pg.Pool({
     ...clientOptions(url),
@@ -39,7 +44,7 @@ export function openDb(
     keepAlive: true,
     keepAliveInitialDelayMillis: 10_000,
     types: { getTypeParser },
-    onConnect: setUpSession,
+    onConnect: options.read_only_too ? (client) => setUpSession(client).then(() => {}) : setUpWritable,
   })
   const connections = watchConnections(pool, { statement_seconds: options.statement_seconds ?? null })
   const connected = new Map<pg.PoolClient, Promise<void>>()
@@ -73,18 +78,20 @@ export function openDb(
  * option, which poolers between us and the server may refuse. A connection on which it fails is not used: the pool awaits it, although its
  * type does not show that.
  */
-const setUpSession = async (client: pg.ClientBase): Promise<void> => {
+const setUpSession = async (client: pg.ClientBase): Promise<pg.QueryResult[]> => {
   const set = client.query(
     `set synchronous_commit = on; set idle_in_transaction_session_timeout = '60s'; set tcp_user_timeout = '15s';
      set tcp_keepalives_idle = 5; set tcp_keepalives_interval = 2; set tcp_keepalives_count = 5; show transaction_read_only`,
   )
-  const results = await answered(set, SET_UP_SECONDS)
-  requireWritable(results as unknown as readonly pg.QueryResult[])
+  return (await answered(set, SET_UP_SECONDS)) as unknown as pg.QueryResult[]
 }
 
+const setUpWritable = async (client: pg.ClientBase): Promise<void> => requireWritable(await setUpSession(client))
+
 /** Throws an error as of a database that is down: nothing can be promised on a server that cannot write, and what it shows may be old. */
-export function requireWritable(results: readonly pg.QueryResult[]): void {
-  if (results.at(-1)!.rows[0].transaction_read_only !== 'on') return
+export function requireWritable(results: ReadonlyArray<{ rows: unknown[] }>): void {
+  const { transaction_read_only } = results.at(-1)!.rows[0] as { transaction_read_only: 'on' | 'off' }
+  if (transaction_read_only !== 'on') return
   throw Object.assign(new Error('The database is read-only.'), { code: READ_ONLY })
 }
 
@@ -118,7 +125,7 @@ export function isUniqueViolation(error: unknown, constraint?: string): boolean 
 /**
  * Whether the database could not be reached, went away, or is starting or stopping: try again later (503), not our bug.
  * A commit that failed so may or may not have happened.
- * Classes 08, 53 and 57, a server that is read-only, and pg's own messages for connections that end.
+ * Classes 08, 53 and 57, a server that is read-only, sessions that are not ours alone, and pg's own messages for connections that end.
  * Source: https://www.postgresql.org/docs/current/errcodes-appendix.html
  */
 export function isDatabaseDown(error: unknown): boolean {
@@ -132,8 +139,29 @@ export function isDatabaseDown(error: unknown): boolean {
 /** `read_only_sql_transaction`. */
 const READ_ONLY = '25006'
 
+/** Of an error of ours: connections share sessions, as behind a pooler in transaction mode. */
+export const SESSIONS_SHARED = 'sessions_shared'
+
+/** `duplicate_prepared_statement` and `invalid_sql_statement_name`: what happens to ours then. */
+const OF_SHARED_SESSIONS = [SESSIONS_SHARED, '42P05', '26000']
+
+/** Why a database counts as away. */
+export type Outage = 'unreachable' | 'read_only' | 'full' | 'sessions_shared'
+
+/** Of an error for which `isDatabaseDown`. */
+export function outageOf(error: unknown): Outage {
+  const { code = '' } = fieldsOf(error)
+  if (code === READ_ONLY) return 'read_only'
+  if (code === DISK_FULL) return 'full'
+  return OF_SHARED_SESSIONS.includes(code) ? 'sessions_shared' : 'unreachable'
+}
+
+/** `disk_full`. */
+const DISK_FULL = '53100'
+
 const DOWN_CODES = new Set([
   READ_ONLY,
+  ...OF_SHARED_SESSIONS,
   ...['57P01', '57P02', '57P03', '57P05', 'ECONNREFUSED', 'ECONNRESET', 'EPIPE', 'ETIMEDOUT'],
   ...['EHOSTUNREACH', 'ENETUNREACH', 'ENOTFOUND', 'EAI_AGAIN'],
 ])

@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import { clientOptions } from './client-options.ts'
 import { requireWritable } from './db.ts'
+import { requireOwnSessions, sessionsShared } from './usable.ts'
 
 export type ListenOptions = {
   url: string
@@ -102,6 +103,7 @@ async function connect({ url, channels, onConnect, onPayload }: ListenOptions): 
   try {
     await client.connect()
     requireWritable([await client.query('show transaction_read_only')])
+    await requireOwnSession(client, url)
     await onConnect?.(client)
     for (const channel of channels) await client.query(`listen ${pg.escapeIdentifier(channel)}`)
   } catch (error) {
@@ -111,15 +113,39 @@ async function connect({ url, channels, onConnect, onPayload }: ListenOptions): 
   return client
 }
 
-/** Resolves once the connection has ended, without a message too, or `closed` aborts; the connection is closed then. */
+/** Throws `SESSIONS_SHARED`, by comparing with a second connection. */
+export async function requireOwnSession(client: pg.ClientBase, url: string): Promise<void> {
+  const second = new pg.Client({ ...clientOptions(url), connectionTimeoutMillis: 10_000, query_timeout: 10_000 })
+  second.on('error', () => {})
+  try {
+    await second.connect()
+    await requireOwnSessions(
+      (text) => client.query(text),
+      (text) => second.query(text),
+    )
+  } finally {
+    await second.end().catch(() => {})
+  }
+}
+
+/**
+ * Resolves once the connection has ended, without a message too, has another session than it began with, or `closed` aborts; the connection
+ * is closed then.
+ */
 export async function untilLost(client: pg.Client, closed: AbortSignal): Promise<void> {
   const lost = new AbortController()
   client.once('end', () => lost.abort())
   const over = AbortSignal.any([closed, lost.signal])
   try {
-    while (!over.aborted) {
+    for (let session: number | undefined; !over.aborted; ) {
+      const result = await client.query(
+        "select pg_backend_pid() as pid, current_setting('transaction_read_only') as transaction_read_only",
+      )
+      requireWritable([result])
+      const { pid } = result.rows[0]
+      session ??= pid
+      if (pid !== session) throw sessionsShared()
       await sleep(PING_SECONDS * 1000, undefined, { signal: over })
-      requireWritable([await client.query('show transaction_read_only')])
     }
   } catch {
   } finally {

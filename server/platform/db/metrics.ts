@@ -1,6 +1,9 @@
+import { sql } from 'kysely'
 import type pg from 'pg'
 import { declareMetrics, type Metrics } from '../metrics/metrics.ts'
 import { refreshGauges } from '../metrics/refresh.ts'
+import type { Db } from './db.ts'
+import { requireUsable } from './usable.ts'
 
 export const databaseMetrics = declareMetrics((metrics) => ({
   connections: metrics.gauge({
@@ -16,7 +19,7 @@ export const databaseMetrics = declareMetrics((metrics) => ({
   }),
   reachable: metrics.gauge({
     name: 'kinora_database_reachable',
-    help: '1 when the database answered the last reading, else 0.',
+    help: '1 when the database answered the last reading, took writes and had room on its disk, else 0.',
     merge: 'max',
   }),
   migration: metrics.gauge({
@@ -37,12 +40,13 @@ export function observePool(metrics: Metrics, pool: pg.Pool): void {
   })
 }
 
-/** Reports whether the database answers, and the version of its schema. For one process of a service. */
-export function observeDatabase(metrics: Metrics, pool: pg.Pool): void {
+/** Reports whether the database can be used, and the version of its schema. For one process of a service. */
+export function observeDatabase(metrics: Metrics, db: Db): void {
   const { reachable, migration } = databaseMetrics(metrics)
   refreshGauges(metrics, {
     async read() {
-      const { rows } = await pool.query<{ last: number }>('select max(number) as last from schema_migrations')
+      await requireUsable(db)
+      const { rows } = await sql<{ last: number }>`select max(number) as last from schema_migrations`.execute(db)
       return rows[0]!.last
     },
     set(last) {

@@ -3,7 +3,7 @@ import type { Socket } from 'node:net'
 import multipart from '@fastify/multipart'
 import Fastify, { type FastifyError, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import { BlobsAway } from '../blobs/blobs.ts'
-import { isDatabaseDown } from '../db/db.ts'
+import { isDatabaseDown, outageOf } from '../db/db.ts'
 import { ApiError, errorBody, errorHeaders } from '../errors.ts'
 import { newRequestId } from '../ids.ts'
 import type { Log } from '../log.ts'
@@ -241,7 +241,8 @@ export function apiErrorOf(error: unknown): ApiError {
   // Node's code for a client that disconnected while sending; database connections use other codes.
   if (code === 'ECONNRESET' && (error as Error).message === 'aborted') return endedEarly()
   if (isDatabaseDown(error)) {
-    return new ApiError('server_is_overloaded', 'The service cannot reach its database. Try again shortly.', {
+    const verb = outageOf(error) === 'unreachable' ? 'reach' : 'use'
+    return new ApiError('server_is_overloaded', `The service cannot ${verb} its database. Try again shortly.`, {
       cause: error,
     })
   }
