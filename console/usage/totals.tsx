@@ -19,13 +19,18 @@ export function Totals({ by, label, usage }: { by: Dimension; label: string; usa
 export function StorageTotal({ storage }: Pick<Usage, 'storage'>) {
   const t = useText('usage')
   const { bytes } = useFormat()
-  const { files, videos, responses, limit } = storage
-  const stored = bytes(files + videos + responses)
+  const { files, videos, responses, records, limit } = storage
+  const stored = bytes(files + videos + responses + records)
   const total = limit === null ? stored : t('storage_of', { stored, limit: bytes(limit) })
   return (
     <Card title={t('storage')} actions={<span className="text-sm font-semibold text-ink">{total}</span>}>
       <p className="text-sm text-muted">
-        {t('storage_kinds', { files: bytes(files), videos: bytes(videos), responses: bytes(responses) })}
+        {t('storage_kinds', {
+          files: bytes(files),
+          videos: bytes(videos),
+          responses: bytes(responses),
+          records: bytes(records),
+        })}
       </p>
     </Card>
   )

@@ -68,7 +68,8 @@ const StorageView = Type.Object(
     files: Type.Integer(),
     videos: Type.Integer(),
     responses: Type.Integer(),
-    limit: Type.Union([Type.Integer(), Type.Null()], { description: 'Of all three together; null if there is none.' }),
+    records: Type.Integer({ description: 'Webhook events and moderation records, which are kept for 30 days.' }),
+    limit: Type.Union([Type.Integer(), Type.Null()], { description: 'Of all together; null if there is none.' }),
   },
   { description: 'Bytes that the organization stores now, whatever the period.' },
 )

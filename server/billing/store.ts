@@ -162,6 +162,11 @@ type NewUsage = {
   [Name in TokenColumn]: number
 } & { amount: bigint; now: Date }
 
+/** For jobs that were deleted. Captured holds stay beside their charges. */
+export async function deleteReleasedHolds(tx: Tx, job_ids: readonly string[]): Promise<void> {
+  await tx.deleteFrom('holds').where('job_id', 'in', job_ids).where('state', '=', 'released').execute()
+}
+
 /**
  * Writes usages with their charges and takes them from the balances, in one statement; returns the balances as they now are. A request
  * that was charged before is left as it is. Accounts are locked in order, so that two processes cannot deadlock.

@@ -116,4 +116,14 @@ export const videoInvariants: readonly Invariant[] = [
         union all select org_id, - bytes from stored_bytes where kind = 'videos') as each
       group by org_id having sum(bytes) <> 0`,
   },
+  {
+    invariant: 'I33',
+    title: 'what is counted for the records of an organization is what it has',
+    broken: () => sql`
+      select org_id from (
+        select org_id, event_bytes(deliveries) as bytes from events
+        union all select org_id, moderation_record_bytes() from moderation_records
+        union all select org_id, - bytes from stored_bytes where kind = 'records') as each
+      group by org_id having sum(bytes) <> 0`,
+  },
 ]

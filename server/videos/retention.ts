@@ -1,3 +1,4 @@
+import { deleteReleasedHolds } from '../billing/store.ts'
 import type { Context } from '../context.ts'
 import { removeUnneeded } from '../platform/blobs/remove.ts'
 import { addSeconds } from '../platform/clock.ts'
@@ -46,7 +47,15 @@ async function reclaimJobs(
 async function removeOldJobs(ctx: Pick<Context, 'db' | 'clock' | 'blobs' | 'changes'>): Promise<void> {
   const before = addSeconds(ctx.clock.now(), -JOB_RETENTION_SECONDS)
   for (;;) {
-    const removed = await deleteJobsEndedBefore(ctx.db, before, BATCH)
+    const removed = await ctx.db.transaction().execute(async (tx) => {
+      const jobs = await deleteJobsEndedBefore(tx, before, BATCH)
+      if (jobs.length > 0)
+        await deleteReleasedHolds(
+          tx,
+          jobs.map(({ id }) => id),
+        )
+      return jobs
+    })
     for (const { id, blob_keys } of removed) {
       ctx.changes.announce(VIDEO_TOPIC, id)
       await removeUnneeded(ctx.blobs, blob_keys)

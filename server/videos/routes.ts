@@ -1,3 +1,4 @@
+import { deleteReleasedHolds } from '../billing/store.ts'
 import type { Context } from '../context.ts'
 import { actorOf } from '../identity/activity/activity.ts'
 import { type Endpoint, endpoint } from '../identity/caller/endpoint.ts'
@@ -265,7 +266,7 @@ export function explainNotOffered(path: string): string | undefined {
 }
 
 /**
- * Permanently deletes a job that has ended, with its video, thumbnail and spritesheet. Ledger entries and the moderation record stay;
+ * Permanently deletes a job that has ended, with its video, thumbnail and spritesheet. Ledger entries, events and the moderation record stay;
  * uploaded files are left alone.
  * Throws ApiError `not_found`, or `conflict` while the job is still running or under review.
  */
@@ -273,7 +274,11 @@ async function removeJob(
   ctx: Pick<Context, 'db' | 'blobs' | 'changes'>,
   { org_id, id }: { org_id: string; id: string },
 ): Promise<void> {
-  const deleted = await deleteEndedJob(ctx.db, org_id, id)
+  const deleted = await ctx.db.transaction().execute(async (tx) => {
+    const ended = await deleteEndedJob(tx, org_id, id)
+    if (ended !== null && ended !== 'running') await deleteReleasedHolds(tx, [id])
+    return ended
+  })
   if (deleted === null) throw notFound('video')
   if (deleted === 'running') {
     throw new ApiError(

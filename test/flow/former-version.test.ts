@@ -92,9 +92,22 @@ test('an upgrade counts what is stored, and nothing is below zero once that is d
      values ('resp', 'org', 'u', 'r', 'm', 'completed', false, '{}', 300, $1, $1, $1)`,
     [NOW],
   )
+  await pool.query(`insert into events values ('event', 'org', 'video.completed', 'done', $1)`, [NOW])
+  await pool.query(
+    `insert into moderation_records (id, job_id, org_id, user_id, stage, verdict, categories, engine, version, text_digest, file_sha256s, created_at)
+     values ('record', 'done', 'org', 'u', 'prompt', 'allow', '{}', 'e', '1', 'd', '{}', $1)`,
+    [NOW],
+  )
   await upgrade()
-  const stored = { files: 4096 + 500, videos: 2 * (4096 + 1) + 1_000_000, responses: 4096 + 300 }
+  const stored = {
+    files: 4096 + 500,
+    videos: 2 * (4096 + 1) + 1_000_000,
+    responses: 4096 + 300,
+    records: 512 + 1024 + 4096,
+  }
   assert.deepEqual(await findStoredBytes(db, 'org'), stored)
-  await pool.query('delete from files; delete from responses; delete from video_jobs')
-  assert.deepEqual(await findStoredBytes(db, 'org'), { files: 0, videos: 0, responses: 0 })
+  await pool.query(
+    'delete from files; delete from responses; delete from video_jobs; delete from events; delete from moderation_records',
+  )
+  assert.deepEqual(await findStoredBytes(db, 'org'), { files: 0, videos: 0, responses: 0, records: 0 })
 })

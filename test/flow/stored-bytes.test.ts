@@ -24,14 +24,24 @@ function insertResponses(org_id: string, { count, items = 10 }: { count: number;
 
 test('inserts, growth and deletions of many rows count for the organization of each, and the claim of a row counts nothing', async () => {
   for (const org_id of ['a', 'b', 'c']) await insertResponses(org_id, { count: 500 })
-  assert.deepEqual(await findStoredBytes(db, 'b'), { files: 0, videos: 0, responses: 500 * (4096 + 10 + 100) })
+  assert.deepEqual(await findStoredBytes(db, 'b'), {
+    files: 0,
+    videos: 0,
+    responses: 500 * (4096 + 10 + 100),
+    records: 0,
+  })
   const before = await rows()
   await pool.query(`update responses set claim_id = 'x', claimed_until = now(), attempts = attempts + 1`)
   assert.equal(await rows(), before)
   await pool.query(`update responses set size_bytes = 30, other_bytes = 200 where org_id = 'b'`)
   await pool.query(`delete from responses where org_id = 'a' or id like '%7'`)
-  assert.deepEqual(await findStoredBytes(db, 'a'), { files: 0, videos: 0, responses: 0 })
-  assert.deepEqual(await findStoredBytes(db, 'b'), { files: 0, videos: 0, responses: 450 * (4096 + 30 + 200) })
+  assert.deepEqual(await findStoredBytes(db, 'a'), { files: 0, videos: 0, responses: 0, records: 0 })
+  assert.deepEqual(await findStoredBytes(db, 'b'), {
+    files: 0,
+    videos: 0,
+    responses: 450 * (4096 + 30 + 200),
+    records: 0,
+  })
   assert.deepEqual(await miscounted(), [])
 })
 
@@ -47,7 +57,7 @@ test('the sweep leaves one row of each kind and changes no sum, beside writers t
   assert.equal(await rows(), 2)
   await writer.query('commit')
   writer.release()
-  const stored = { files: 4596, videos: 0, responses: 3 * 4206 }
+  const stored = { files: 4596, videos: 0, responses: 3 * 4206, records: 0 }
   assert.deepEqual(await findStoredBytes(db, 'a'), stored)
   await pool.query(`delete from responses where org_id = 'b'`)
   await mergeStoredBytes(db)

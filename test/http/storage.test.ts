@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
+import { allSweeps } from '../../server/assembly/background.ts'
 import { grantCredits } from '../../server/billing/ledger.ts'
+import { findStoredBytes } from '../../server/billing/storage/store.ts'
 import { samplePicture } from '../support/data/media.ts'
 import { newCustomer, type TestPerson, videoBody } from '../support/http/app.ts'
 import { type BackgroundApp, startBackgroundApp } from '../support/http/background-app.ts'
@@ -59,7 +61,7 @@ test('413 for an upload that has no room, before a byte of it is read; a deletio
   // The form is larger than the room that is left: how large the file is shows at its end.
   assertRefused(await upload(person, LIMIT - 600_000 - 2 * ROW + 1), FULL)
   assert.equal((await upload(person, LIMIT - 600_000 - 2 * ROW)).status, 200)
-  assert.deepEqual(await usage(person), { files: LIMIT, videos: 0, responses: 0, limit: LIMIT })
+  assert.deepEqual(await usage(person), { files: LIMIT, videos: 0, responses: 0, records: 0, limit: LIMIT })
   assertRefused(await upload(person, 1), FULL)
   assert.equal((await send(service.app, 'DELETE', `/v1/files/${body.id}`, { key: person.key })).status, 200)
   assert.equal((await upload(person, 1)).status, 200)
@@ -136,7 +138,69 @@ test('what was admitted while there was room is stored, charged and counted, how
   assert.ok(stored.responses > before.responses + 3000, JSON.stringify({ before, stored }))
   for (const path of [`videos/${video}`, `responses/${response}`])
     assert.equal((await send(app, 'DELETE', `/v1/${path}`, { key: person.key })).status, 200)
-  assert.deepEqual(await usage(person), { files: LIMIT + ROW, videos: 0, responses: 0, limit: LIMIT })
+  assert.deepEqual(await usage(person), { files: LIMIT + ROW, videos: 0, responses: 0, records: ROW, limit: LIMIT })
+})
+
+/** Bytes of tables with their indexes. */
+async function sizeOf(...tables: string[]): Promise<number> {
+  const { pool } = service.app.database
+  const { rows } = await pool.query(
+    'select sum(pg_total_relation_size(t::regclass))::int as bytes from unnest($1::text[]) t',
+    [tables],
+  )
+  return rows[0].bytes
+}
+
+test('what remains of deleted jobs and responses for webhooks is counted, at no less than it takes on the disk', async () => {
+  const person = await newCustomer(service.app)
+  const { app } = service
+  const key = { key: person.key }
+  const endpoint = {
+    name: 'a',
+    url: 'https://hooks.example.com/',
+    event_types: ['video.canceled', 'response.cancelled'],
+  }
+  for (let n = 0; n < 20; n++)
+    assert.equal((await send(app, 'POST', '/v1/webhook_endpoints', key, endpoint)).status, 200)
+  const before = await sizeOf('events', 'event_deliveries')
+  const cycles = 20
+  for (let n = 0; n < cycles; n++) {
+    const job = `/v1/videos/${(await submit(app, person)).body.id}`
+    const response = `/v1/responses/${(await service.submit({}, person)).body.id}`
+    for (const path of [job, response]) {
+      assert.equal((await send(app, 'POST', `${path}/cancel`, key)).status, 200)
+      assert.equal((await send(app, 'DELETE', path, key)).status, 200)
+    }
+  }
+  const { records, ...others } = await usage(person)
+  assert.deepEqual(others, { files: 0, videos: 0, responses: 0, limit: LIMIT })
+  const grown = (await sizeOf('events', 'event_deliveries')) - before
+  assert.ok(records >= grown && records < 3 * grown, JSON.stringify({ records, grown }))
+  assertRefused(await upload(person, LIMIT - records - ROW + 1), FULL)
+  assert.equal((await upload(person, LIMIT - records - ROW)).status, 200)
+  const holds = await app.database.pool.query('select from holds where org_id = $1', [person.org_id])
+  assert.equal(holds.rowCount, 0, 'a job that cost nothing leaves no hold')
+  app.clock.advance(31 * 86_400)
+  for (const sweep of allSweeps(app.ctx, app.ctx.db)) await sweep.run()
+  assert.equal((await findStoredBytes(app.database.db, person.org_id)).records, 0)
+})
+
+test('small items count no less than they take on the disk, when a response is stored and when it has ended', async () => {
+  const person = await newCustomer(service.app)
+  const tables = ['responses', 'response_items', 'response_event_batches']
+  const before = await sizeOf(...tables)
+  let counted = 0
+  for (const changes of [{ background: true }, {}, {}, {}]) {
+    const input = Array.from({ length: 140 }, (_, n) => ({ id: `${n}`.padEnd(200, 'x'), role: 'user', content: 'x' }))
+    assert.equal((await respond(person, { input, ...changes })).status, 200)
+    const { responses } = await usage(person)
+    await service.tick()
+    const ended = (await usage(person)).responses
+    assert.ok(ended >= responses, 'an end takes nothing away')
+    counted = ended
+  }
+  const grown = (await sizeOf(...tables)) - before
+  assert.ok(counted >= grown, JSON.stringify({ counted, grown }))
 })
 
 test('the instructions of a response count as its items do', async () => {

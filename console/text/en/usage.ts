@@ -23,7 +23,7 @@ export default {
   period: 'Period',
   seconds: '{{seconds}} s',
   storage: 'Stored now',
-  storage_kinds: 'Files {{files}}, videos {{videos}}, responses {{responses}}',
+  storage_kinds: 'Files {{files}}, videos {{videos}}, responses {{responses}}, records {{records}}',
   storage_of: '{{stored}} of {{limit}}',
   table: 'Totals by {{by}}',
   title: 'Usage',

@@ -23,7 +23,7 @@ export default {
   period: '期間',
   seconds: '{{seconds}} 秒',
   storage: '現在の保存容量',
-  storage_kinds: 'ファイル {{files}}、動画 {{videos}}、レスポンス {{responses}}',
+  storage_kinds: 'ファイル {{files}}、動画 {{videos}}、レスポンス {{responses}}、記録 {{records}}',
   storage_of: '{{stored}} / {{limit}}',
   table: '合計（{{by}}）',
   title: '利用状況',

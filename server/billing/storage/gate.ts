@@ -91,8 +91,8 @@ export function storageSweep({ db }: Pick<Context, 'db'>): Sweep {
 }
 
 async function storedBytes(db: Db, org_id: string): Promise<number> {
-  const { files, videos, responses } = await findStoredBytes(db, org_id)
-  return files + videos + responses
+  const { files, videos, responses, records } = await findStoredBytes(db, org_id)
+  return files + videos + responses + records
 }
 
 function noRoom(limit: number): ApiError {

@@ -1,9 +1,10 @@
 import { sql } from 'kysely'
 import type { Db, Tx } from '../../platform/db/db.ts'
 
-const KINDS = ['files', 'videos', 'responses'] as const
+/** `records`: webhook events with their deliveries, and moderation records, which outlive what they are about. */
+const KINDS = ['files', 'videos', 'responses', 'records'] as const
 
-/** A difference of what an organization stores. Triggers on the tables of each kind write them: migration 0006. */
+/** A difference of what an organization stores. Triggers on the tables of each kind write them: migrations 0006 and 0007. */
 type StoredBytesTable = { org_id: string; kind: (typeof KINDS)[number]; bytes: bigint }
 
 declare module '../../platform/db/db.ts' {
@@ -18,7 +19,7 @@ type StoredBytes = Record<(typeof KINDS)[number], number>
 export async function findStoredBytes(db: Db, org_id: string): Promise<StoredBytes> {
   const { rows } = await sql<{ kind: (typeof KINDS)[number]; bytes: bigint }>`
     select kind, sum(bytes)::bigint as bytes from stored_bytes where org_id = ${org_id} group by kind`.execute(db)
-  const stored = { files: 0, videos: 0, responses: 0 }
+  const stored = { files: 0, videos: 0, responses: 0, records: 0 }
   for (const { kind, bytes } of rows) stored[kind] = Number(bytes)
   return stored
 }

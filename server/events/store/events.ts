@@ -65,8 +65,8 @@ export function balanceEvents(
 function recorded(matched: string, now: Date): RawBuilder<unknown> {
   const source = sql.table(matched)
   return sql`recorded_events as (
-      insert into events (id, org_id, type, subject_id, created_at)
-      select distinct id, org_id, type, subject_id, ${now}::timestamptz from ${source}
+      insert into events (id, org_id, type, subject_id, created_at, deliveries)
+      select id, org_id, type, subject_id, ${now}::timestamptz, count(*) from ${source} group by id, org_id, type, subject_id
     ), recorded_deliveries as (
       insert into event_deliveries (id, event_id, subscription_id, org_id, state, next_try_at)
       select id || '/' || subscription_id, id, subscription_id, org_id,

@@ -31,7 +31,7 @@ export type ResponseRow = Owner & {
   body: ResponseObject
   /** Size of its items as JSON. */
   size_bytes: bigint
-  /** Of what is stored beside its items: body, request, events. Null in rows of version 0.1.0. */
+  /** Of what is stored beside its items: body, request, events, and what the row of each item takes. Null in rows of version 0.1.0. */
   other_bytes: bigint | null
   created_at: Date
   completed_at: Date | null
@@ -91,14 +91,24 @@ export async function writeResponse(stored: NewResponse): Promise<WrittenRespons
   const [body, requestText] = [bodyText(response), JSON.stringify(request)]
   const written = writeJson(input.concat(output))
   const items = typeof written === 'string' ? written : await written
+  const item_ids = [...idsOf(input), ...idsOf(output)]
   const row = {
     ...{ id, org_id, user_id, key_id, request_id, previous_response_id, model, status, background },
     ...{ created_at: new Date(response.created_at * 1000), now, queued: request !== null, inputs: input.length },
     size_bytes: bytesOf(items),
-    other_bytes: [body, requestText, ...events].reduce((sum, text) => sum + Buffer.byteLength(text), 0),
-    item_ids: [...idsOf(input), ...idsOf(output)],
+    other_bytes: otherBytes([body, requestText, ...events], item_ids),
+    item_ids,
   }
   return { row, body, request: requestText, items }
+}
+
+/** What an item takes beside its JSON, in its row and the entries of two indexes, to which three times its id is added: pages of indexes have gaps. */
+export const ITEM_ROW_BYTES = 640
+
+/** What is stored of a response beside the JSON of its items. */
+export function otherBytes(texts: readonly string[], item_ids: readonly string[]): number {
+  const rows = item_ids.reduce((sum, id) => sum + ITEM_ROW_BYTES + 3 * Buffer.byteLength(id), 0)
+  return texts.reduce((sum, text) => sum + Buffer.byteLength(text), rows)
 }
 
 function bytesOf(items: WrittenResponse['items']): number {
