@@ -30,6 +30,20 @@ export async function insertActivity(tx: Tx, { actor, details, ...row }: Activit
     .execute()
 }
 
+/** How many entries of these actions an organization has since a time, up to `limit`. */
+export async function countActivity(
+  db: Db,
+  which: { org_id: string; since: Date; actions: readonly Action[]; limit: number },
+): Promise<number> {
+  const { org_id, since, actions, limit } = which
+  const { rows } = await sql<{ count: number }>`
+    select count(*)::int as count from (
+      select created_at from activity_entries where org_id = ${org_id} and action = any(${actions as Action[]}::text[])
+      order by id desc limit ${limit}) as newest
+    where created_at > ${since}`.execute(db)
+  return rows[0]!.count
+}
+
 /** Entries of one organization, one more than `position.limit`. */
 export async function listActivity(db: Db, org_id: string, position: Position): Promise<NamedActivity[]> {
   const after =

@@ -107,3 +107,41 @@ test('changes of webhook endpoints are recorded with name and host, without the 
   )
   for (const secret of [made.signing_secret, 'token']) assert.ok(!JSON.stringify(entries).includes(secret))
 })
+
+test('429 for the 1001st change in 24 hours of keys, invitations, roles or endpoints; what ends one is never refused', async () => {
+  const [person, hooks] = [await newCustomer(app), '/v1/webhook_endpoints']
+  const colleague = await newColleague(app, person.org_id)
+  const [browser, caller] = [{ cookie: person.cookie }, { key: person.key }]
+  const makeKey = () => send(app, 'POST', '/console/api_keys', browser, { name: 'x' })
+  const key = (await makeKey()).body.id
+  const endpoint = { name: 'x', url: 'https://hooks.example.com/', event_types: ['video.failed'] }
+  const hook = `${hooks}/${(await send(app, 'POST', hooks, caller, endpoint)).body.id}`
+  const invitation = { email: 'mio@example.com', role: 'member' }
+  const { id } = (await send(app, 'POST', '/console/invitations', browser, invitation)).body
+  const rotate = () => send(app, 'POST', `${hook}/rotate_secret`, caller, {})
+  await app.database.pool.query(
+    `insert into activity_entries select id || n, created_at, org_id, actor, action, target, details
+     from activity_entries, generate_series(1, 996) n where org_id = $1 and action = 'api_key.create'`,
+    [person.org_id],
+  )
+  assert.equal((await rotate()).status, 200)
+  for (const { status, body } of [
+    await rotate(),
+    await makeKey(),
+    await send(app, 'POST', hook, caller, { name: 'y' }),
+    await send(app, 'POST', hooks, caller, endpoint),
+    await send(app, 'POST', '/console/invitations', browser, { ...invitation, email: 'sora@example.com' }),
+    await send(app, 'PATCH', `/console/members/${colleague.user_id}`, browser, { role: 'admin' }),
+  ])
+    assert.deepEqual([status, body.error.code], [429, 'too_many_requests'])
+  assert.equal((await send(app, 'POST', '/console/api_keys', { cookie: outsider.cookie }, { name: 'x' })).status, 200)
+  for (const answer of [
+    await send(app, 'DELETE', `/console/api_keys/${key}`, browser),
+    await send(app, 'DELETE', hook, caller),
+    await send(app, 'DELETE', `/console/invitations/${id}`, browser),
+    await send(app, 'DELETE', `/console/members/${colleague.user_id}`, browser),
+  ])
+    assert.equal(answer.status, 200)
+  app.clock.advance(86_401)
+  assert.equal((await send(app, 'POST', hooks, caller, endpoint)).status, 200)
+})
