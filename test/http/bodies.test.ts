@@ -186,6 +186,12 @@ test('400 for a compressed body that unpacks to nothing, soon; one that does not
   assert.equal((await sendCoded('gzip', gzipSync(large, { level: 0 }))).status, 200)
 })
 
+test('400 for a body in many short frames of zstd, at the first hundred', async () => {
+  const frames = [JSON.stringify(videoBody()), ...Array<string>(1000).fill('')].map((text) => zstdCompressSync(text))
+  assert.equal((await sendCoded('zstd', Buffer.concat(frames.slice(0, 90)))).status, 200)
+  assertInvalid(await sendCoded('zstd', Buffer.concat(frames)), null, /in many short frames/)
+})
+
 test('400 for a compressed body that is cut or broken, by its coding', async () => {
   const small = Buffer.from(JSON.stringify(videoBody()))
   for (const [coding, encode] of CODINGS.filter(([name]) => !name.startsWith('identity'))) {

@@ -20,15 +20,24 @@ export function codingsOf(header: string | string[] | undefined): Coding[] {
   return names.flatMap((name) => CODINGS.get(name.trim()) ?? [])
 }
 
-/** The bytes of a body without its codings, read as they are asked for. A body that only claims to be compressed comes as it is. */
-export async function* decodeChunks(body: Readable, codings: readonly Coding[]): AsyncGenerator<Buffer> {
+/**
+ * The bytes of a body without its codings, read as they are asked for. A body that only claims to be compressed comes as it is. `few_frames`:
+ * fails for many short frames of zstd, as `splitFrames` says.
+ */
+export async function* decodeChunks(
+  body: Readable,
+  codings: readonly Coding[],
+  { few_frames = false }: { few_frames?: boolean } = {},
+): AsyncGenerator<Buffer> {
   const chunks = body[Symbol.asyncIterator]()
   const { head, ended } = await readHead(chunks)
   const rest = Readable.from(restOf(head, ended ? null : chunks), { objectMode: false })
   if (!isCoded(head, codings.at(-1)!)) return yield* rest as AsyncIterable<Buffer>
   const decoders = codings.toReversed().flatMap((coding, i) => {
     const decoder = DECODERS[coding](i === 0 ? head : null)
-    return coding === 'zstd' ? [Duplex.from(splitFrames), decoder] : [decoder]
+    return coding === 'zstd'
+      ? [Duplex.from((bytes: AsyncIterable<Buffer>) => splitFrames(bytes, { few: few_frames })), decoder]
+      : [decoder]
   })
   // Errors reach the reader of the last stream.
   pipeline([rest, ...decoders], () => {})

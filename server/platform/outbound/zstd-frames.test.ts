@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { test } from 'node:test'
 import { constants, zstdCompressSync } from 'node:zlib'
-import { splitFrames } from './zstd-frames.ts'
+import { splitFrames, TOO_MANY_FRAMES } from './zstd-frames.ts'
 
 const checked = { params: { [constants.ZSTD_c_checksumFlag]: 1 } }
 const skippable = Buffer.from([0x5a, 0x2a, 0x4d, 0x18, 3, 0, 0, 0, 1, 2, 3])
@@ -24,7 +24,7 @@ test('no piece goes on after the end of a frame, however the body arrives', asyn
   const body = Buffer.concat(FRAMES)
   const ends = FRAMES.map((_, i) => Buffer.concat(FRAMES.slice(0, i + 1)).length)
   for (const size of [7, 1000, body.length]) {
-    const pieces = await Array.fromAsync(splitFrames(piecesOf(body, size)))
+    const pieces = await Array.fromAsync(splitFrames(piecesOf(body, size), { few: true }))
     assert.deepEqual(Buffer.concat(pieces), body)
     let at = 0
     const cuts = new Set(pieces.map(({ length }) => (at += length)))
@@ -41,6 +41,29 @@ test('what is no frame, or none to its end, comes as it is', async () => {
     Buffer.concat([FRAMES[0]!, Buffer.from('junk and more')]),
     Buffer.from('('),
   ]) {
-    assert.deepEqual(Buffer.concat(await Array.fromAsync(splitFrames(piecesOf(body, 3)))), body)
+    assert.deepEqual(Buffer.concat(await Array.fromAsync(splitFrames(piecesOf(body, 3), { few: true }))), body)
   }
+})
+
+test('where few are wanted, short frames are refused after a hundred, however many come at once; long ones are not', async () => {
+  const short = zstdCompressSync('')
+  const many = Buffer.concat(Array.from({ length: 5000 }, () => short))
+  for (const size of [7, 1000, many.length]) {
+    let read = 0
+    const split = async () => {
+      for await (const { length } of splitFrames(piecesOf(many, size), { few: true })) read += length
+    }
+    await assert.rejects(split, { code: TOO_MANY_FRAMES })
+    assert.ok(read <= 105 * short.length, String(read))
+    assert.equal(
+      Buffer.concat(await Array.fromAsync(splitFrames(piecesOf(many, size), { few: false }))).length,
+      many.length,
+    )
+  }
+  const long = zstdCompressSync(randomBytes(16_384))
+  const body = Buffer.concat(Array.from({ length: 300 }, () => long))
+  assert.equal(
+    Buffer.concat(await Array.fromAsync(splitFrames(piecesOf(body, 65_536), { few: true }))).length,
+    body.length,
+  )
 })

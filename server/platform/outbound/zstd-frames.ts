@@ -1,12 +1,15 @@
 /**
  * The bytes of a zstd body in pieces of which none goes on after the end of a frame. Node's decoder drops the rest of a piece in which a frame
  * ends, and with it the frames that follow. Source: https://www.rfc-editor.org/rfc/rfc8878#section-3.1
+ * `few`: throws an error of code TOO_MANY_FRAMES for more than FREE_FRAMES that are shorter than FRAME_BYTES on average.
  */
-export async function* splitFrames(body: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+export async function* splitFrames(body: AsyncIterable<Buffer>, { few }: { few: boolean }): AsyncGenerator<Buffer> {
   const fields = frameFields()
   let field = fields.next().value
   let seen: Buffer = EMPTY
+  let framesLeft = FREE_FRAMES
   for await (const piece of body) {
+    framesLeft += piece.length / FRAME_BYTES
     let from = 0
     for (let at = 0; at < piece.length; ) {
       const end = Math.min(at + field.bytes, piece.length)
@@ -14,8 +17,10 @@ export async function* splitFrames(body: AsyncIterable<Buffer>): AsyncGenerator<
       if (field.is_read) seen = Buffer.concat([seen, piece.subarray(at, end)])
       at = end
       while (field.bytes === 0) {
-        if (field.ends_frame && from < at) {
-          yield piece.subarray(from, at)
+        if (field.ends_frame) {
+          framesLeft -= 1
+          if (few && framesLeft < 0) throw Object.assign(new Error('too many zstd frames'), { code: TOO_MANY_FRAMES })
+          if (from < at) yield piece.subarray(from, at)
           from = at
         }
         field = fields.next(seen).value
@@ -25,6 +30,11 @@ export async function* splitFrames(body: AsyncIterable<Buffer>): AsyncGenerator<
     if (from < piece.length) yield piece.subarray(from)
   }
 }
+
+export const TOO_MANY_FRAMES = 'ZSTD_too_many_frames'
+/** A frame takes some 40 µs, however short it is. */
+const FREE_FRAMES = 100
+const FRAME_BYTES = 16_384
 
 /** Bytes that follow, all of which belong together. `is_read`: the layout depends on them. */
 type Field = { bytes: number; is_read: boolean; ends_frame?: true }

@@ -3,6 +3,7 @@ import { PassThrough } from 'node:stream'
 import type { FastifyRequest } from 'fastify'
 import { ApiError } from '../../errors.ts'
 import { codingsOf, decodeChunks } from '../../outbound/decode.ts'
+import { TOO_MANY_FRAMES } from '../../outbound/zstd-frames.ts'
 import { pauseConnection } from '../connections.ts'
 import type { Lease } from './byte-budget.ts'
 
@@ -42,8 +43,8 @@ export function requireUncoded(request: FastifyRequest): void {
 /**
  * The bytes of a body without its coding, in pieces, as fast as `lease` has room for them. A body that is not compressed, whatever it
  * claims, comes as it is. Throws ApiError `request_too_large` beyond `bytes_max` and RATIO_MAX, `invalid_request_error` for bytes that are
- * not of their coding or unpack to less than half of their size,
- * `unsupported_media_type` for zstd with a window that HTTP does not have.
+ * not of their coding or unpack to less than half of their size, or for many short frames of zstd, `unsupported_media_type` for zstd with a
+ * window that HTTP does not have.
  */
 export async function readCoded(
   body: IncomingMessage,
@@ -61,7 +62,7 @@ export async function readCoded(
   body.once('error', (error) => source.destroy(error))
   body.pipe(source)
   try {
-    for await (const piece of coding === null ? source : decodeChunks(source, [coding])) {
+    for await (const piece of coding === null ? source : decodeChunks(source, [coding], { few_frames: true })) {
       size += piece.length
       if (size > bytes_max) throw bodyTooLarge(bytes_max)
       if (size > FREE_BYTES && size > received * RATIO_MAX) throw unpacksTooFar()
@@ -95,6 +96,10 @@ function notCoded(coding: Coding, cause: unknown): ApiError {
     const text =
       'The request body is compressed by zstd with a window of more than 8 MB. Use a smaller window, or send it as it is.'
     return new ApiError('unsupported_media_type', text, { cause })
+  }
+  if ((cause as { code?: unknown }).code === TOO_MANY_FRAMES) {
+    const text = 'The request body is compressed by zstd in many short frames. Send it in one, or as it is.'
+    return new ApiError('invalid_request_error', text, { cause })
   }
   const text = `The request body could not be decoded as ${coding}, which its Content-Encoding names. Send it again, or as it is.`
   return new ApiError('invalid_request_error', text, { cause })
