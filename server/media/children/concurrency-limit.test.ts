@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { afterEach, test } from 'node:test'
+import { setImmediate as settled } from 'node:timers/promises'
 import {
   CHILDREN_DEFAULT,
   type ChildKind,
@@ -89,4 +90,25 @@ test('thumbnails delay a render of another organization by one, and a render lea
   leaves[1]!()
   for (const each of many) (await each)()
   leaveRender()
+})
+
+test("another organization's work starts while one has all slots, and they take turns beyond that", async () => {
+  limitChildren(2)
+  const started: string[] = []
+  const leaves = [await ask('document', started, 'many', 'many'), await ask('moderation', started, 'many', 'many')]
+  const many = Array.from({ length: 4 }, () => ask('document', started, 'many', 'many'))
+  const leaveFirst = await ask('moderation', started, 'first', 'one')
+  assert.deepEqual(started, ['many', 'many', 'first'], 'nothing had ended')
+  const second = ask('moderation', started, 'second', 'one')
+  const other = ask('document', started, 'other', 'two')
+  leaves[0]!()
+  await settled()
+  assert.equal(started.length, 3, 'the limit is exceeded by one, and for an organization that runs nothing')
+  leaveFirst()
+  await settled()
+  assert.deepEqual(started.slice(3), ['many', 'second'])
+  leaves[1]!()
+  for (const each of [second, other, ...many]) void each.then((leave) => leave())
+  await Promise.all([second, other, ...many])
+  assert.equal(started[5], 'other')
 })

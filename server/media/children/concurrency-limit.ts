@@ -17,7 +17,7 @@ export class ChildrenBusy extends Error {
   override name = 'ChildrenBusy'
 }
 
-/** Sets how many children this process runs at once, at least 2. Running ones are not stopped. */
+/** Sets how many children this process runs at once, at least 2, without the one more of `enterChild`. Running ones are not stopped. */
 export function limitChildren(max: number): void {
   children_max = Math.max(2, max)
   startNext()
@@ -36,7 +36,7 @@ export function isChildQueueFull(kind: ChildKind): boolean {
 /**
  * Resolves when a child of this kind may be started, with a function that releases its slot. Kinds take turns, so that a hundred documents do
  * not delay one moderation; so do the owners of each kind, who may be organizations, and those without one share a line. One slot is never
- * given to long work.
+ * given to long work. Where one owner has all others, short work of another owner gets one more: a document may take its full time limit.
  * Throws ChildrenBusy, or the signal's reason while it waits.
  */
 export async function enterChild(
@@ -58,7 +58,10 @@ export async function enterChild(
   startNext()
   await promise.finally(() => signal?.removeEventListener('abort', onAbort))
   return () => {
-    running.splice(running.indexOf(kind), 1)
+    running.splice(
+      running.findIndex((child) => child.kind === kind && child.owner === line),
+      1,
+    )
     startNext()
   }
 }
@@ -69,7 +72,7 @@ const LONG: ReadonlySet<ChildKind> = new Set(['render', 'repair'])
 // The limit protects the machine from this process, so it is one for the process, whatever runs in it.
 let children_max = CHILDREN_DEFAULT
 let last_started = KINDS.length - 1
-const running: ChildKind[] = []
+const running: { kind: ChildKind; owner: string }[] = []
 const queues = new Map<ChildKind, FairQueue<() => void>>()
 
 function queueOf(kind: ChildKind): FairQueue<() => void> {
@@ -79,18 +82,29 @@ function queueOf(kind: ChildKind): FairQueue<() => void> {
 }
 
 function startNext(): void {
-  while (running.length < children_max) {
-    const kind = nextKind()
-    if (kind === undefined) return
-    last_started = KINDS.indexOf(kind)
-    running.push(kind)
-    queueOf(kind).take()!.item()
-  }
+  for (let start = takeNext(); start; start = takeNext()) start()
 }
 
-/** The next kind after the last one served that has work waiting and a slot for it. */
-function nextKind(): ChildKind | undefined {
-  const isLongFull = running.filter((kind) => LONG.has(kind)).length >= children_max - 1
+/** Takes a slot for the next work: of the kinds after the last one served, the first that has work which may start. */
+function takeNext(): (() => void) | undefined {
+  const may = whoMayStart()
+  if (!may) return undefined
   const order = KINDS.map((_, i) => KINDS[(last_started + 1 + i) % KINDS.length]!)
-  return order.find((kind) => queueOf(kind).size() > 0 && !(isLongFull && LONG.has(kind)))
+  for (const kind of order) {
+    const next = queueOf(kind).take((owner) => may(kind, owner))
+    if (!next) continue
+    last_started = KINDS.indexOf(kind)
+    running.push({ kind, owner: next.owner })
+    return next.item
+  }
+  return undefined
+}
+
+function whoMayStart(): ((kind: ChildKind, owner: string) => boolean) | undefined {
+  const short = running.filter(({ kind }) => !LONG.has(kind))
+  const isLongFull = running.length - short.length >= children_max - 1
+  if (running.length < children_max) return (kind) => !(isLongFull && LONG.has(kind))
+  const sole = short[0]?.owner
+  if (running.length > children_max || !sole || short.some(({ owner }) => owner !== sole)) return undefined
+  return (kind, owner) => !LONG.has(kind) && owner !== sole
 }
