@@ -4,6 +4,7 @@ import { actorOf } from '../identity/activity/activity.ts'
 import { type Endpoint, endpoint } from '../identity/caller/endpoint.ts'
 import { removeUnneeded } from '../platform/blobs/remove.ts'
 import { ApiError, notFound } from '../platform/errors.ts'
+import { whileConnected } from '../platform/http/abort-on-disconnect.ts'
 import { pageOf, positionOf } from '../platform/http/list.ts'
 import { isId } from '../platform/ids.ts'
 import { acceptTerms, readAcceptance } from './acceptance.ts'
@@ -170,8 +171,9 @@ function createVideo(gates: Gates): Endpoint {
         let { body } = request
         if (form) ({ body, frame } = await readMultipartBody(ctx.blobs, request))
         const idempotency_key = readIdempotencyKey(request.headers['idempotency-key'])
-        const submission = { request_id: request.id, idempotency_key, body, frame }
-        const { video, replayed } = await submitVideo(ctx, gates, principal, submission)
+        const { video, replayed } = await whileConnected(request.raw, (signal) =>
+          submitVideo(ctx, gates, principal, { request_id: request.id, idempotency_key, body, frame, signal }),
+        )
         if (replayed) reply.header('idempotent-replayed', 'true')
         return video
       } finally {

@@ -23,12 +23,13 @@ import { bodyDigests, type Remembered, type Reservation, releaseKey, reserveKey 
 import { fromOpenAi, inOpenAiWords, isOpenAiShape, withReplacement } from './openai-fields.ts'
 import { requireCapable, requireConsistentReferences, resolveReferences } from './references.ts'
 
-/** `frame`: the picture that `input_reference` of the body stands for. */
+/** `frame`: the picture that `input_reference` of the body stands for. `signal`: ends the inspection of frame and references. */
 export type Submission = {
   request_id: string
   idempotency_key: string | undefined
   body: unknown
   frame: Frame | null
+  signal: AbortSignal
 }
 
 /** They keep new jobs out: `audit` while the books do not balance, `storage` while the organization has no room. */
@@ -86,7 +87,7 @@ async function createJob(
   submission: Submission & { reservation: Reservation | null },
 ): Promise<VideoView> {
   await requireAcceptance(ctx, principal) // 403 agreement_required
-  const { frame } = submission
+  const { frame, signal } = submission
   try {
     const body = checkBody(submission.body, frame) // 400
     requireConsistentReferences(body) // 400
@@ -94,7 +95,7 @@ async function createJob(
     requireCapable(body, ctx.engines.video.get(model.id)!) // 400
     requireFittingPrompt(body, model.prompt_max) // 400
     if (!frame) return await acceptJob(ctx, gates, principal, { ...submission, checked: body, model })
-    return await withFrameFile(ctx, principal, frame, (file_id) => {
+    return await withFrameFile(ctx, principal, { ...frame, signal }, (file_id) => {
       const checked: CreateVideo = { ...body, image_reference: [{ file_id, role: 'first_frame' }] }
       return acceptJob(ctx, gates, principal, { ...submission, checked, model })
     })
@@ -110,11 +111,11 @@ async function acceptJob(
   principal: Principal,
   submission: Submission & { reservation: Reservation | null; checked: CreateVideo; model: VideoModelConfig },
 ): Promise<VideoView> {
-  const { request_id, reservation, checked: body, model } = submission
+  const { request_id, reservation, checked: body, model, signal } = submission
   const { org_id, user_id, key_id } = principal
   const now = ctx.clock.now()
   const inputs = await resolveReferences(ctx.db, org_id, body, now) // 400
-  await requireJudgeable(ctx, org_id, { body, inputs }) // 400
+  await requireJudgeable(ctx, org_id, { body, inputs, signal }) // 400
 
   const { prompt, seconds, aspect_ratio } = body
   const { per_second } = model

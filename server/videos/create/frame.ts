@@ -33,15 +33,15 @@ export async function stageFrame(blobs: Blobs, part: MultipartFile): Promise<Fra
   }
 }
 
-/** Runs `use` with the id of the file that the picture becomes. Nothing is left of the file when it throws. */
+/** Runs `use` with the id of the file that the picture becomes. Nothing is left of the file when it throws. `signal` ends the inspection. */
 export async function withFrameFile<T>(
   ctx: Context,
   principal: Principal,
-  { staged, filename }: Frame,
+  { staged, filename, signal }: Frame & { signal: AbortSignal },
   use: (file_id: string) => Promise<T>,
 ): Promise<T> {
   const upload = { staged, filename, fields: { purpose: 'vision' as const } }
-  const { id } = await createFile(ctx, principal, upload).catch((error: unknown) => {
+  const { id } = await createFile(ctx, principal, upload, signal).catch((error: unknown) => {
     if (!(error instanceof ApiError) || error.param !== 'file') throw error
     throw new ApiError(error.code, error.message, { param: 'input_reference' })
   })

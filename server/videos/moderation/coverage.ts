@@ -29,12 +29,12 @@ export function describeUnjudged(ctx: Pick<Context, 'engines' | 'config'>): stri
 
 /**
  * Refuses media that no engine can judge, unless such media are let through. Clips are probed for a soundtrack;
- * one that cannot be read is left to the preflight. Throws ApiError 400 with the field as `param`.
+ * one that cannot be read is left to the preflight. Throws ApiError 400 with the field as `param`, or the reason of `signal`.
  */
 export async function requireJudgeable(
   ctx: Context,
   org_id: string,
-  { body, inputs }: { body: CreateVideo; inputs: readonly JobInput[] },
+  { body, inputs, signal }: { body: CreateVideo; inputs: readonly JobInput[]; signal: AbortSignal },
 ): Promise<void> {
   const { pictures, sound, rest } = coverageOf(ctx)
   if (rest === 'allow') return
@@ -51,14 +51,14 @@ export async function requireJudgeable(
   const files = await findFiles(ctx.db, { org_id, ids, now: ctx.clock.now() })
   for (const [i, id] of ids.entries()) {
     const file = files.get(id)
-    if (file && (await withVerifiedFile(ctx, sentFile(file), (path) => hasSound(path, org_id))))
+    if (file && (await withVerifiedFile(ctx, sentFile(file), (path) => hasSound(path, { owner: org_id, signal }))))
       throw refusal(`references.videos[${i}].file_id`, 'sound')
   }
 }
 
-async function hasSound(path: string, owner: string): Promise<boolean> {
+async function hasSound(path: string, options: { owner: string; signal: AbortSignal }): Promise<boolean> {
   try {
-    return (await countSounds(path, 'video', { owner })) > 0
+    return (await countSounds(path, 'video', options)) > 0
   } catch (error) {
     if (error instanceof ProbeError) return false
     throw error

@@ -8,7 +8,7 @@ import { EngineError } from '../../../server/engines/engine-error.ts'
 import type { ModerationEngine } from '../../../server/engines/moderation/contract.ts'
 import { instantVideo } from '../../../server/engines/video/instant.ts'
 import { soleEngine } from '../../../server/engines/video/pool.ts'
-import { describeUnjudged } from '../../../server/videos/moderation/coverage.ts'
+import { describeUnjudged, requireJudgeable } from '../../../server/videos/moderation/coverage.ts'
 import { moderate } from '../../../server/videos/moderation/moderate.ts'
 import { sampleMedia, samplePicture } from '../../support/data/media.ts'
 import { assertInvalid, jobsOf, submit } from '../../support/http/videos-app.ts'
@@ -88,6 +88,18 @@ test('400 for sound that nothing transcribes, a soundtrack included; a silent cl
     file_sha256s: job.inputs.map(({ sha256 }) => sha256),
     unjudged: [],
   })
+})
+
+test('clips are probed for sound only while somebody waits for it', async () => {
+  const service = await stageOf(SEES)
+  const { quiet } = await filesOf(service)
+  const id = await service.submit({ references: { videos: [quiet] } })
+  const { inputs, org_id } = await service.row(id)
+  const body = { model: MODEL, prompt: 'x', seconds: 4, aspect_ratio: '16:9' as const, references: { videos: [quiet] } }
+  const left = new AbortController()
+  const probed = requireJudgeable(service.app.ctx, org_id, { body, inputs, signal: left.signal })
+  left.abort(new Error('left'))
+  await assert.rejects(probed, /left/)
 })
 
 test('media that are let through unjudged are recorded as such, and the log of the start names them', async () => {

@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import OpenAI, { toFile } from 'openai'
-import { samplePicture } from '../../support/data/media.ts'
+import { enterChild, isChildQueueFull } from '../../../server/media/children/concurrency-limit.ts'
+import { samplePicture, turnedPhoto } from '../../support/data/media.ts'
 import {
   INSTANT_CONFIG,
   newCustomer,
@@ -10,7 +12,8 @@ import {
   type TestPerson,
   videoBody,
 } from '../../support/http/app.ts'
-import { assertInvalid, sendRaw, storedFile, submit } from '../../support/http/videos-app.ts'
+import { multipart } from '../../support/http/raw-http.ts'
+import { assertInvalid, jobsOf, sendRaw, storedFile, submit } from '../../support/http/videos-app.ts'
 
 /** Port 9 is never asked: nothing here gets as far as a render. */
 const CONFIG = `${INSTANT_CONFIG}
@@ -191,4 +194,30 @@ test('400 for seconds as text in JSON says to send a number, and which', async (
 test('400 names the first problem only: what is wrong before size comes first', async () => {
   const body = { prompt: 'A paper boat', seconds: 4, size: '1280x720', aspect_ratio: '16:9' }
   assertInvalid(await sendRaw(app, person, JSON.stringify(body)), 'model', "Missing required parameter: 'model'.")
+})
+
+test('the inspection of a frame ends when its client leaves, and leaves no file and no job', async () => {
+  const before = [(await filesOf()).length, await jobsOf(app, person.org_id)]
+  const [gone, one] = [new AbortController(), new AbortController()]
+  const others: Array<Promise<() => void>> = []
+  while (!isChildQueueFull('moderation'))
+    others.push(enterChild('moderation', { signal: (others.length === 10 ? one : gone).signal }).catch(() => () => {}))
+  one.abort(new Error('one place'))
+  const frame = { name: 'input_reference', filename: 'a.jpg', type: 'image/jpeg', body: await turnedPhoto() }
+  const { body, type } = multipart([{ name: 'model', body: 'instant-1' }, { name: 'prompt', body: 'A boat' }, frame])
+  const left = new AbortController()
+  const headers = { authorization: `Bearer ${person.key}`, 'content-type': type }
+  const request = fetch(`${app.url}/v1/videos`, {
+    method: 'POST',
+    headers,
+    body: new Uint8Array(body),
+    signal: left.signal,
+  })
+  while (!isChildQueueFull('moderation')) await nextTurn()
+  left.abort(new Error('left'))
+  await assert.rejects(request, /left/)
+  while (isChildQueueFull('moderation')) await nextTurn()
+  gone.abort(new Error('gone'))
+  for (const leave of await Promise.all(others)) leave()
+  assert.deepEqual([(await filesOf()).length, await jobsOf(app, person.org_id)], before)
 })
