@@ -31,7 +31,9 @@ afterEach(async () => {
   assert.deepEqual(await webhooks.app.audit(), {})
   await call('DELETE')
   await skip()
-  await webhooks.app.database.pool.query('truncate events cascade; truncate changes')
+  await webhooks.app.database.pool.query(
+    "truncate events cascade; truncate changes; delete from stored_bytes where kind = 'records'",
+  )
 })
 
 const call = (method: string, end = '', body?: unknown) =>
