@@ -26,6 +26,22 @@ test('a statement whose connection was cut off by the network fails as when the 
   assert.deepEqual((await sql`select 1 as n`.execute(db)).rows, [{ n: 1 }])
 })
 
+test('a statement that was answered in time is not lost because this process was blocked for longer', async (t) => {
+  const { db, close } = openDb(database.url, { pool_max: 1, statement_seconds: 0.5 })
+  t.after(close)
+  const pid = async () => (await sql<{ pid: number }>`select pg_backend_pid() as pid`.execute(db)).rows[0]!.pid
+  const before = await pid()
+  const { promise: sent, resolve } = Promise.withResolvers<void>()
+  const again = db.connection().execute((one) => {
+    const answer = sql<{ pid: number }>`select pg_backend_pid() as pid`.execute(one)
+    setImmediate(resolve)
+    return answer
+  })
+  await sent
+  block(2500)
+  assert.equal((await again).rows[0]!.pid, before)
+})
+
 test('a statement that may take long is waited for', async (t) => {
   const { db, close } = openDb(database.url, { statement_seconds: 0.01 })
   t.after(close)
@@ -60,3 +76,8 @@ test('a server that became read-only counts as down, and every connection to it 
   await sql`insert into written values (2)`.execute(db)
   assert.deepEqual((await sql`select n from written`.execute(db)).rows, [{ n: 2 }])
 })
+
+/** Keeps the event loop from turning. */
+function block(milliseconds: number): void {
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, milliseconds)
+}

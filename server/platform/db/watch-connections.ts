@@ -21,12 +21,16 @@ export function watchConnections(
   pool: pg.Pool,
   { statement_seconds }: { statement_seconds: number | null },
 ): { watch(client: pg.PoolClient): void; close(): void } {
-  /** When the statement under way was sent, by the monotonic clock; null when there is none, or one that may take long. */
-  const clients = new Map<WithConnection, { sent: number | null; busy: boolean; stale: boolean }>()
+  /**
+   * `checks`: how many there were since the statement under way was sent; null when there is none, or one that may take long. Checks and not
+   * time, since a check that is late because this process was blocked counts once, and before the next one what was answered is read.
+   */
+  const clients = new Map<WithConnection, { checks: number | null; busy: boolean; stale: boolean }>()
 
   const expire = () => {
-    const before = performance.now() - statement_seconds! * 1000
-    for (const [client, { sent }] of clients) if (sent !== null && sent < before) close(client)
+    // The first may come at once after a statement was sent.
+    const most = (statement_seconds! * 1000) / CHECK_MILLISECONDS + 1
+    for (const [client, state] of clients) if (state.checks !== null && ++state.checks >= most) close(client)
   }
   const timer = statement_seconds === null ? null : setInterval(expire, CHECK_MILLISECONDS).unref()
 
@@ -51,11 +55,11 @@ export function watchConnections(
   return {
     watch(given) {
       const client = given as WithConnection
-      const state = { sent: null as number | null, busy: true, stale: false }
+      const state = { checks: null as number | null, busy: true, stale: false }
       clients.set(client, state)
       client.once('end', () => clients.delete(client))
       client.on('drain', () => {
-        state.sent = null
+        state.checks = null
       })
       client.connection.on('errorMessage', ({ code }) => {
         if (code === '25006') replaceAll()
@@ -63,7 +67,7 @@ export function watchConnections(
       const query = client.query.bind(client) as (...args: unknown[]) => unknown
       client.query = ((text: unknown, ...rest: unknown[]) => {
         const isLong = typeof text === 'string' && LONG.test(text)
-        state.sent = isLong ? null : performance.now()
+        state.checks = isLong ? null : 0
         return query(text, ...rest)
       }) as typeof client.query
     },
