@@ -36,14 +36,22 @@ const MANY = 1000
  */
 export function nextTurn(signal?: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
-    waiting.add(owners.getStore() ?? '', { resolve, reject, signal })
+    waiting.add(turnOwner(), { resolve, reject, signal })
     if (waiting.size() === 1) setImmediate(letNext)
   })
 }
 
-/** Runs work, and all that it awaits, whose turns are those of `owner`: an organization. Work of the service itself has no owner. */
+/**
+ * Runs work, and all that it awaits or starts, whose turns are those of `owner`: an organization, or an address while nobody knows whose
+ * request it is. The owner of what the service does for all is ''.
+ */
 export function takingTurnsAs<T>(owner: string, work: () => T): T {
   return owners.run(owner, work)
+}
+
+/** Whose turns the running code takes. */
+export function turnOwner(): string {
+  return owners.getStore() ?? ''
 }
 
 type Waiting = { resolve(): void; reject(reason: unknown): void; signal: AbortSignal | undefined }

@@ -4,6 +4,7 @@ import { type ClaimedDelivery, deliveryClaims } from '../events/store/delivery-c
 import { isDatabaseDown } from '../platform/db/db.ts'
 import type { Shares } from '../platform/queue/fair-claims.ts'
 import { startWorker } from '../platform/queue/worker.ts'
+import { takingTurnsAs } from '../platform/turns.ts'
 import type { AttemptOptions } from './attempt.ts'
 import { deliver } from './deliver.ts'
 
@@ -24,7 +25,7 @@ export function startDeliveryWorker(
     ...{ db, clock, changes, sole, worker_id, queue: DELIVERY_QUEUE, claims: deliveryClaims(SHARES) },
     ...{ concurrency: SHARES.all, stop_seconds: STOP_SECONDS },
     async run(delivery, signal) {
-      await deliver(ctx, delivery, { ...options, signal })
+      await takingTurnsAs(delivery.org_id, () => deliver(ctx, delivery, { ...options, signal }))
       return null
     },
     on_error(error, delivery) {

@@ -2,6 +2,7 @@ import type { Context, LiveContext } from '../../context.ts'
 import { addSeconds } from '../../platform/clock.ts'
 import { isDatabaseDown } from '../../platform/db/db.ts'
 import { startWorker } from '../../platform/queue/worker.ts'
+import { takingTurnsAs } from '../../platform/turns.ts'
 import { CANCEL_QUEUE, CANCEL_TOPIC, VIDEO_QUEUE } from '../queues.ts'
 import { cancelQuietly } from '../render/follow.ts'
 import { servedModel } from '../render/served-model.ts'
@@ -40,14 +41,14 @@ export function startPipeline(ctx: LiveContext, { sole, worker_id, on_completed 
     ...shared,
     ...{ queue: VIDEO_QUEUE, claims: videoClaims, concurrency: config.limits.pipeline_concurrency },
     only: (now) => servedJobs(ctx, now),
-    run: (job, signal) => withUse(ctx, (now) => work(now, job, { signal, faults, on_completed })),
+    run: (job, signal) => withUse(ctx, job, (now) => work(now, job, { signal, faults, on_completed })),
     on_error: (error, job) => logFault(ctx, error, job),
   })
   const cancels = startWorker<Job>({
     ...shared,
     ...{ queue: CANCEL_QUEUE, claims: cancelClaims, concurrency: CANCELS },
     only: (now) => servedCancels(ctx, { now, given_up_before: addSeconds(now, -REPEAT_SECONDS) }),
-    run: (job) => withUse(ctx, (now) => stopRender(now, job)),
+    run: (job) => withUse(ctx, job, (now) => stopRender(now, job)),
     on_error: (error, job) => logFault(ctx, error, job),
   })
   // A job canceled while its start was in flight: only this process may know its ticket.
@@ -65,11 +66,11 @@ export function startPipeline(ctx: LiveContext, { sole, worker_id, on_completed 
   }
 }
 
-/** Does `work` with the settings of its beginning. */
-async function withUse<T>(live: LiveContext, work: (ctx: Context) => Promise<T>): Promise<T> {
+/** Does `work` on a job with the settings of its beginning, in the turns of its organization. */
+async function withUse<T>(live: LiveContext, { org_id }: Job, work: (ctx: Context) => Promise<T>): Promise<T> {
   const { ctx, end } = live.use()
   try {
-    return await work(ctx)
+    return await takingTurnsAs(org_id, () => work(ctx))
   } finally {
     end()
   }

@@ -1,6 +1,7 @@
 import { performance } from 'node:perf_hooks'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { openFairQueue } from '../../platform/fair-queue.ts'
+import { takingTurnsAs } from '../../platform/turns.ts'
 import type { VideoJobRow } from '../store.ts'
 
 export type Ahead = {
@@ -34,8 +35,9 @@ export function openAhead(
       const before = performance.eventLoopUtilization()
       await sleep(pause_ms, undefined, { signal, ref: false })
       if (performance.eventLoopUtilization(before).utilization > BUSY_SHARE) continue
+      const { owner, item } = waiting.take()!
       // Whoever asks for it meets the same error, or none.
-      await make(waiting.take()!.item).catch(() => {})
+      await takingTurnsAs(owner, () => make(item)).catch(() => {})
     }
   }
   const start = () => {
