@@ -7,6 +7,7 @@ import { type Clock, unixSeconds } from './platform/clock.ts'
 import { type Database, outageOf } from './platform/db/db.ts'
 import { requireUsable } from './platform/db/usable.ts'
 import { freshCache } from './platform/fresh-cache.ts'
+import { takingTurnsAs } from './platform/turns.ts'
 
 const Parts = {
   database: Type.Enum(['ok', 'unreachable', 'read_only', 'full', 'sessions_shared'], {
@@ -124,7 +125,7 @@ export function openHealth(needs: {
   const disk = bounded(limit_ms, 'unwritable', () => tryStaging(blobs))
   const bucket = bounded(limit_ms, 'away', () => tryStoring(blobs))
   const recent = freshCache<Health>({ ttl_ms: FRESH_MS, entries_max: 1, now_ms: () => clock.now().getTime() })
-  return async () => (await recent.find('health', both))!
+  return async () => (await recent.find('health', () => takingTurnsAs('', both)))!
 
   async function both(): Promise<Health> {
     const [reached, staged, stored] = await Promise.all([database(), disk(), bucket()])

@@ -3,6 +3,7 @@ import type { Context } from '../context.ts'
 import type { Db } from '../platform/db/db.ts'
 import { ApiError } from '../platform/errors.ts'
 import { freshCache } from '../platform/fresh-cache.ts'
+import { takingTurnsAs } from '../platform/turns.ts'
 
 /** How long a process relies on what it has read. */
 const STATE_TTL_SECONDS = 5
@@ -46,7 +47,8 @@ export function openAuditGate(ctx: Pick<Context, 'db' | 'clock' | 'changes'>): A
   const kept = freshCache<readonly string[]>({ ttl_ms: STATE_TTL_SECONDS * 1000, entries_max: 1, now_ms })
   return {
     async requireSoundAccounts() {
-      const read = async () => (await findAuditState(ctx.db))?.broken ?? []
+      // Whoever asks meanwhile shares what is read.
+      const read = () => takingTurnsAs('', async () => (await findAuditState(ctx.db))?.broken ?? [])
       if ((await kept.find('broken', read))?.length === 0) return
       // Another process may have announced a clean audit that is not known here yet: a refusal is never from memory.
       const broken = (await kept.load('broken', read)) ?? []

@@ -4,6 +4,7 @@ import { isDatabaseDown } from '../platform/db/db.ts'
 import { ApiError } from '../platform/errors.ts'
 import { freshCache } from '../platform/fresh-cache.ts'
 import { newId } from '../platform/ids.ts'
+import { takingTurnsAs } from '../platform/turns.ts'
 import { chargeUsages, findAccount } from './store.ts'
 
 /** What one answered request used. `amount` is what it costs, in units of 10⁻⁸. */
@@ -127,7 +128,7 @@ export function openMeter(
       const row = { ...usage, id: newId('entry', usage.now) }
       const since = performance.now()
       const written = new Promise<void>((done, failed) => gathering.push({ row, since, done, failed }))
-      writing ??= writeGroups()
+      writing ??= takingTurnsAs('', writeGroups)
       return written
     },
     async chargeWithin(tx, usages) {

@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { recordEvents } from '../../server/events/store/events.ts'
+import { mintKey } from '../../server/identity/keys/format.ts'
 import { turnOwner } from '../../server/platform/turns.ts'
 import { startDeliveryWorker } from '../../server/webhooks/delivery-worker.ts'
 import { SCRIPTED_CONFIG, scriptedEngines } from '../laws/scripted-app.ts'
 import { newCustomer, startApp, videoBody } from '../support/http/app.ts'
-import { send } from '../support/http/send.ts'
+import { type Caller, send } from '../support/http/send.ts'
 import { startWebhooksApp } from '../support/webhooks/app.ts'
 
 test('a job takes the turns of its organization', async (t) => {
@@ -40,4 +41,28 @@ test('the delivery of an event takes the turns of its organization', async (t) =
   })
   t.after(() => worker.stop().then(close))
   assert.equal(await owner, person.org_id)
+})
+
+test('callers of one address whose keys are looked up leave connections to others', async (t) => {
+  const app = await startApp({ config: JSON.stringify({ trusted_proxies: ['127.0.0.1'] }) })
+  t.after(app.close)
+  const person = await newCustomer(app)
+  const list = (caller: Caller, address: string) =>
+    send(app, 'GET', '/v1/videos', { ...caller, headers: { 'x-forwarded-for': address } })
+  const { pool } = app.database
+  const client = await pool.connect()
+  await client.query('begin')
+  await client.query('lock table api_keys in access exclusive mode')
+  let answered = 0
+  const unknown = Array.from({ length: 30 }, () =>
+    list({ key: mintKey('sk') }, '203.0.113.7').finally(() => answered++),
+  )
+  const waiting = () => pool.query("select from pg_locks where relation = 'api_keys'::regclass and not granted")
+  while ((await waiting()).rows.length < 8) assert.equal(answered, 0)
+  // Sessions are in another table.
+  const { status } = await list({ cookie: person.cookie }, '203.0.113.8')
+  assert.deepEqual([status, answered], [200, 0])
+  await client.query('rollback')
+  client.release()
+  for (const { status } of await Promise.all(unknown)) assert.equal(status, 401)
 })

@@ -5,10 +5,12 @@ import type { Context, LiveContext } from '../../context.ts'
 import { ApiError, type ErrorCode } from '../../platform/errors.ts'
 import { leaseUntilClosed } from '../../platform/http/body/byte-budget.ts'
 import { OPEN_BODY_BYTES_MAX } from '../../platform/http/body/parsers.ts'
+import { addressOf } from '../../platform/http/client-address.ts'
 import { type RouteConfig, withForms } from '../../platform/http/server.ts'
 import { parseQuery } from '../../platform/schema/query.ts'
 import { shape, type TextRepair } from '../../platform/schema/validate.ts'
 import { takingTurnsAs } from '../../platform/turns.ts'
+import { networkOf } from '../login/attempts.ts'
 import { requireSameOrigin } from './csrf.ts'
 import type { Authenticator, Principal } from './principal.ts'
 import { countRequest } from './rate-limit.ts'
@@ -143,11 +145,11 @@ type Admit = (
  */
 function admission(who: Authenticator): Admit {
   const find: Admit = async (ctx, spec, request, reply) => {
-    const principal = await authenticate(spec, request, who)
+    const principal = await takingTurnsAs(networkOf(addressOf(request)), () => authenticate(spec, request, who))
     // Shared caches leave what `Authorization` asked for alone, but not what a cookie did. A handler may allow more.
     if (principal?.via === 'session') reply.header('cache-control', 'private, no-store')
     if (principal !== null && spec.auth !== 'session' && hasLimits(ctx.config))
-      reply.headers((await countRequest(ctx, principal)) ?? {})
+      reply.headers((await takingTurnsAs(principal.org_id, () => countRequest(ctx, principal))) ?? {})
     return principal
   }
   return (ctx, spec, request, reply) => {
@@ -211,8 +213,8 @@ function addRoute(http: FastifyInstance, live: LiveContext, spec: Endpoint, admi
       }
       const { tracing } = ctx
       const { principal, span } = request
-      const handle = () =>
-        principal ? takingTurnsAs(principal.org_id, () => spec.handle(ctx, call)) : spec.handle(ctx, call)
+      const owner = principal ? principal.org_id : networkOf(addressOf(request))
+      const handle = () => takingTurnsAs(owner, () => spec.handle(ctx, call))
       return tracing && span ? tracing.within(span.context, handle) : handle()
     },
   })

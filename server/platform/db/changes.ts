@@ -1,5 +1,6 @@
 import { sql } from 'kysely'
 import type pg from 'pg'
+import { takingTurnsAs } from '../turns.ts'
 import type { Db } from './db.ts'
 import { listen, type OutageListener } from './listen-connection.ts'
 
@@ -11,7 +12,7 @@ export type ChangeListener = (id: string | null) => void
  * expires.
  */
 export type Changes = {
-  /** Reaches this process at once and the others within milliseconds. Call it after the commit. */
+  /** Reaches this process at once and the others within milliseconds. Call it after the commit. Listeners run without an owner (`takingTurnsAs`). */
   announce(topic: string, id: string): void
   /** Returns a function that stops listening. */
   on(topic: string, listener: ChangeListener): () => void
@@ -75,8 +76,10 @@ export async function openChanges(
   }
   return {
     announce(topic, id) {
-      emit(topic, id)
-      if (waiting.size === 0) setTimeout(send, BATCH_MILLISECONDS).unref()
+      takingTurnsAs('', () => {
+        emit(topic, id)
+        if (waiting.size === 0) setTimeout(send, BATCH_MILLISECONDS).unref()
+      })
       waiting.set(topic, (waiting.get(topic) ?? new Set()).add(id))
     },
     on(topic, listener) {

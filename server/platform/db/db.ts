@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { Kysely, PostgresDialect, type Transaction } from 'kysely'
 import pg from 'pg'
 import { clientOptions } from './client-options.ts'
+import { shareFairly } from './fair-pool.ts'
 import { watchConnections } from './watch-connections.ts'
 
 /**
@@ -46,6 +47,7 @@ export function openDb(
     types: { getTypeParser },
     onConnect: options.read_only_too ? (client) => setUpSession(client).then(() => {}) : setUpWritable,
   })
+  shareFairly(pool)
   const connections = watchConnections(pool, { statement_seconds: options.statement_seconds ?? null })
   const connected = new Map<pg.PoolClient, Promise<void>>()
   pool.on('error', options.on_error ?? (() => {}))

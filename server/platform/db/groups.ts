@@ -1,3 +1,4 @@
+import { takingTurnsAs } from '../turns.ts'
 import { answered, isDatabaseDown } from './db.ts'
 
 /** Most items in one group. */
@@ -12,7 +13,7 @@ export type Groups = {
   /**
    * Writes `item` with the others of its group. `write` gets them in the order they joined, one group at a time, and returns one result
    * for each: an Error rejects that item alone; what it throws rejects all of them, and so does a database that does not answer. All who
-   * join a group of one name must give the same `write`.
+   * join a group of one name must give the same `write`. It runs without an owner, since it may write for many (`takingTurnsAs`).
    */
   join<Item, Result>(
     name: string,
@@ -52,7 +53,8 @@ export function openGroups({ answer_seconds = ANSWER_SECONDS }: { answer_seconds
       else {
         lines.set(name, [waiting])
         // What comes in this same turn of the event loop shares the first commit already.
-        setImmediate(() => void serve(name, write as (items: never) => Promise<readonly unknown[]>))
+        const begin = () => void serve(name, write as (items: never) => Promise<readonly unknown[]>)
+        setImmediate(() => takingTurnsAs('', begin))
       }
       return promise
     },

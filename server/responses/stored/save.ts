@@ -7,12 +7,20 @@ import { writeGroupOrEach } from '../../platform/db/groups.ts'
 import { ApiError } from '../../platform/errors.ts'
 import { failpoint } from '../../platform/failpoint.ts'
 import { QUEUE_TOPIC } from '../../platform/queue/worker.ts'
+import { takingTurnsAs } from '../../platform/turns.ts'
 import { responseEvent } from '../events/event.ts'
 import { type ItemKind, newItemId } from '../ids.ts'
 import type { Item } from '../schema/items.ts'
 import type { CreateResponse, ResponseObject } from '../schema/response.ts'
 import { insertEvents } from './store/events.ts'
-import { countUnfinished, insertResponses, lockUnfinished, RESPONSE_QUEUE, writeResponse } from './store/responses.ts'
+import {
+  countUnfinished,
+  insertResponses,
+  lockUnfinished,
+  RESPONSE_QUEUE,
+  type WrittenResponse,
+  writeResponse,
+} from './store/responses.ts'
 
 /** A response with the items of its request alone, in order, each with an id: what is stored, and what a socket caches. */
 export type ResponseRecord = { response: ResponseObject; input: readonly Item[] }
@@ -32,11 +40,13 @@ export async function saveResponse(
   const stored = await writeResponse({ ...newRow(ctx, call, record), request: null, events: [] })
   if (stored.body.length + stored.items.length > SHARED_CHARACTERS_MAX || typeof stored.items !== 'string')
     return insertResponses(ctx.db, [stored])
-  await ctx.groups.join(`responses/${call.principal.org_id}`, stored, (group) =>
-    writeGroupOrEach(group, async (list) => {
-      await insertResponses(ctx.db, list)
-      return list.map(() => undefined)
-    }),
+  const { org_id } = call.principal
+  const write = async (list: readonly WrittenResponse[]) => {
+    await insertResponses(ctx.db, list)
+    return list.map(() => undefined)
+  }
+  await ctx.groups.join(`responses/${org_id}`, stored, (group) =>
+    takingTurnsAs(org_id, () => writeGroupOrEach(group, write)),
   )
 }
 

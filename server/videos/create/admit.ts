@@ -4,6 +4,7 @@ import type { Tx } from '../../platform/db/db.ts'
 import { writeGroupOrEach } from '../../platform/db/groups.ts'
 import { failpoint } from '../../platform/failpoint.ts'
 import { QUEUE_TOPIC } from '../../platform/queue/worker.ts'
+import { takingTurnsAs } from '../../platform/turns.ts'
 import { VIDEO_QUEUE } from '../queues.ts'
 import { insertJobs, type NewVideoJob } from '../store.ts'
 import { type Reservation, rememberJob } from './idempotency.ts'
@@ -16,8 +17,9 @@ export type Admission = { job: NewVideoJob; running_max: number; reservation: Re
  * Throws ApiError `insufficient_credits`, `concurrency_limit_exceeded`, or `idempotency_in_progress` when the reservation was lost.
  */
 export async function admitJob(ctx: AdmitContext, admission: Admission): Promise<void> {
-  await ctx.groups.join(`video-admissions/${admission.job.org_id}`, admission, (group) =>
-    writeGroupOrEach(group, (some) => storeJobs(ctx, some)),
+  const { org_id } = admission.job
+  await ctx.groups.join(`video-admissions/${org_id}`, admission, (group) =>
+    takingTurnsAs(org_id, () => writeGroupOrEach(group, (some) => storeJobs(ctx, some))),
   )
   ctx.changes.announce(QUEUE_TOPIC, VIDEO_QUEUE)
 }

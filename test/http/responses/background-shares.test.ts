@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, afterEach, before, test } from 'node:test'
+import { lockUnfinished } from '../../../server/responses/stored/store/responses.ts'
 import { newCustomer } from '../../support/http/app.ts'
 import { type BackgroundApp, readStream, SHARE, startBackgroundApp } from '../../support/http/background-app.ts'
 import { assertRefused } from '../../support/http/videos-app.ts'
@@ -26,6 +27,44 @@ test('many slow responses of one organization delay none of another, and run whe
   assert.ok(texts.every((text) => text.includes('response.completed')))
 })
 
+test('a response waits for turns of 100 connections of another organization that create, cancel and delete, not for their line', async () => {
+  const busy = await newCustomer(service.app)
+  let over = false
+  let done = 0
+  const work = async () => {
+    while (!over) {
+      const { id } = (await service.submit({}, busy)).body
+      assert.equal((await service.call('POST', `${id}/cancel`, busy)).status, 200)
+      assert.equal((await service.call('DELETE', id, busy)).status, 200)
+      done += 1
+    }
+  }
+  const workers = Array.from({ length: 100 }, work)
+  while (done < 25) await new Promise(setImmediate)
+  const before = done
+  assert.equal((await service.ended((await service.submit()).body.id)).status, 'completed')
+  const meanwhile = done - before
+  over = true
+  await Promise.all(workers)
+  assert.ok(meanwhile < workers.length, `${meanwhile} came first`)
+})
+
+test('an organization whose requests all wait for its own lock leaves connections to others', async () => {
+  const busy = await newCustomer(service.app)
+  const { db, pool } = service.app.database
+  let answered = 0
+  const made = await db.transaction().execute(async (tx) => {
+    await lockUnfinished(tx, busy.org_id)
+    const made = Array.from({ length: 50 }, () => service.submit({}, busy).finally(() => answered++))
+    const waiting = () => pool.query(WAITING)
+    while ((await waiting()).rows.length < 8) assert.equal(answered, 0)
+    assert.equal((await service.ended((await service.submit()).body.id)).status, 'completed')
+    assert.equal(answered, 0)
+    return made
+  })
+  for (const { status } of await Promise.all(made)) assert.equal(status, 200)
+})
+
 test('429 for a stream that there is no room to read, before anything is stored', async () => {
   const person = await newCustomer(service.app)
   const leave = Array.from({ length: 4000 }, () => service.app.ctx.budget.enter(`${person.org_id} reads`))
@@ -50,3 +89,7 @@ test('429 at the number of unfinished responses that the plan allows, however ma
   service.upstream.always(null)
   service.upstream.release()
 })
+
+const WAITING = `
+  select from pg_locks join pg_database d on d.oid = database
+  where locktype = 'advisory' and not granted and datname = current_database()`
