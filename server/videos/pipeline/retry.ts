@@ -1,27 +1,17 @@
 import type { Context } from '../../context.ts'
 import { EngineError } from '../../engines/engine-error.ts'
 import type { LogFields } from '../../platform/log.ts'
+import { backoffSeconds } from '../../platform/queue/backoff.ts'
 import type { FailureCode, Outcome } from '../job.ts'
 
 /** Pauses between the three tries of a check that fails closed. */
 const PAUSES_SECONDS = [2, 8]
-
-/** Longest pause between tries against an engine that does not answer. */
-const BACKOFF_SECONDS_MAX = 60
 
 /** Another try of the step, or the failure when it was the third. */
 export function tryAgain(job: { tries: number }, failure: FailureCode): Outcome {
   const pause = PAUSES_SECONDS[job.tries]
   if (pause === undefined) return { to: 'failed', code: failure }
   return { to: 'same', retry_after_seconds: pause, set: { tries: job.tries + 1 } }
-}
-
-/** Seconds to wait before try number `tries` + 1: doubling, with up to a quarter of jitter, or as long as the engine asked for. */
-export function backoffSeconds(tries: number, error?: unknown): number {
-  const asked = error instanceof EngineError ? error.retry_after_seconds : undefined
-  if (asked !== undefined) return Math.min(300, Math.max(1, asked))
-  const base = Math.min(BACKOFF_SECONDS_MAX, 2 ** Math.min(tries, 10))
-  return base * (0.75 + Math.random() / 4)
 }
 
 /** The outcome with its wait cut to `left_seconds`, the time until a limit: no engine can ask for a longer wait. */

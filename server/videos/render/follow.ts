@@ -1,17 +1,10 @@
 import type { Context } from '../../context.ts'
 import type { EngineError } from '../../engines/engine-error.ts'
 import type { RenderState, Ticket, VideoEngine } from '../../engines/video/contract.ts'
+import { backoffSeconds } from '../../platform/queue/backoff.ts'
 import type { Outcome } from '../job.ts'
 import { withinStage } from '../pipeline/observe-jobs.ts'
-import {
-  backoffSeconds,
-  describeFault,
-  keepPolling,
-  notAfter,
-  reasonOf,
-  renderFailure,
-  secondsSince,
-} from '../pipeline/retry.ts'
+import { describeFault, keepPolling, notAfter, reasonOf, renderFailure, secondsSince } from '../pipeline/retry.ts'
 import type { Job } from '../pipeline/store.ts'
 import { withTimeLimit } from '../pipeline/time-limit.ts'
 import { type Attempt, type AttemptMove, ends, mayStartAgain, moved } from './attempt.ts'
