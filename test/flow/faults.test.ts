@@ -5,6 +5,7 @@ import { EngineError } from '../../server/engines/engine-error.ts'
 import type { VideoEngine } from '../../server/engines/video/contract.ts'
 import { instantVideo } from '../../server/engines/video/instant.ts'
 import { soleEngine } from '../../server/engines/video/pool.ts'
+import { BlobsAway } from '../../server/platform/blobs/blobs.ts'
 import { MODEL, type PipelineApp, startPipelineApp } from './pipeline-app.ts'
 
 /** What the engine of this file does next; null lets it be the instant engine. */
@@ -115,6 +116,18 @@ test('retries of an engine that was down do not count toward the limit of intern
     throw new TypeError('once')
   }
   assert.equal((await service.drive(id)).status, 'completed')
+})
+
+test('a bucket that was away does not count toward the limit of internal errors', async () => {
+  let starts = 0
+  fault.start = () => {
+    starts += 1
+    if (starts <= 8) throw new BlobsAway('GetObject: TimeoutError')
+    fault = {}
+    throw new TypeError('once')
+  }
+  assert.equal((await service.drive(await service.submit())).status, 'completed')
+  assert.equal(starts, 9)
 })
 
 test('without a stored allow for exactly its text nothing reaches an engine', async () => {

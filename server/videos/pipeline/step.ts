@@ -32,8 +32,11 @@ const STEPS: Partial<Record<Status, Step>> = {
 /** Faults of ours in a row after which a job still goes on. */
 const FAULTS_MAX = 5
 
-/** Faults of ours in a row, by job, of one worker. Not counted in `tries`, which an engine may drive up for hours. */
-export type Faults = Map<string, number>
+/**
+ * Faults of ours in a row, by job, of one worker. Not counted in `tries`, which an engine may drive up for hours. Those of the storage have
+ * their own count: after many of them, another fault does not end the job.
+ */
+export type Faults = Map<string, { own: number; of_storage: number }>
 
 export type Run = {
   signal: AbortSignal
@@ -81,8 +84,9 @@ async function retryFaulty(
   job: Job,
   { error, faults }: { error: unknown; faults: Faults },
 ): Promise<Waiting | null> {
-  const count = (faults.get(job.id) ?? 0) + 1
-  faults.set(job.id, count)
+  const counts = faults.get(job.id) ?? { own: 0, of_storage: 0 }
+  faults.set(job.id, counts)
+  const count = error instanceof BlobsAway ? ++counts.of_storage : ++counts.own
   const isOver = count > FAULTS_MAX && !mayWait(ctx, job, error)
   ctx.log.error('step_failed', { video_id: job.id, job_status: job.status, count, error })
   const wait_seconds = backoffSeconds(count - 1)
