@@ -10,6 +10,7 @@ import { filesSweep, orphanSweep, stagedSweep } from '../files/retention.ts'
 import { knownFileBlobs, NAMED_FILE_BLOBS } from '../files/store/files.ts'
 import { activitySweep } from '../identity/activity/activity.ts'
 import { scratchSweep } from '../media/scratch.ts'
+import { observeStorage } from '../platform/blobs/metrics.ts'
 import type { Database, Db } from '../platform/db/db.ts'
 import { observeDatabase } from '../platform/db/metrics.ts'
 import { onOneConnection } from '../platform/db/one-connection.ts'
@@ -47,6 +48,7 @@ export function startBackground(
 ): Background {
   const { db, log, metrics, config } = ctx
   observeDatabase(metrics, db)
+  observeStorage(metrics, ctx.blobs)
   observeAudit(metrics, db)
   observeQueues(ctx, [...observedVideoQueues, observedResponseQueue, observedDeliveryQueue])
   const worker = { sole, worker_id: presence?.worker_id }

@@ -2,6 +2,7 @@ import { auditMetrics } from '../audit/metrics.ts'
 import { billingMetrics } from '../billing/metrics.ts'
 import { chatMetrics } from '../chat/observe-turn.ts'
 import { engineMetrics } from '../engines/measured.ts'
+import { storageMetrics } from '../platform/blobs/metrics.ts'
 import { databaseMetrics } from '../platform/db/metrics.ts'
 import { httpMetrics } from '../platform/http/observe/metrics.ts'
 import { declareMetrics, type Metrics, openMetrics } from '../platform/metrics/metrics.ts'
@@ -32,7 +33,7 @@ export function openAppMetrics(): Metrics {
   const metrics = openMetrics()
   const features = [
     ...[httpMetrics, chatMetrics, billingMetrics, videoMetrics, webhookMetrics, engineMetrics],
-    ...[queueMetrics, sweepMetrics, auditMetrics, databaseMetrics, buildMetrics, processMetrics],
+    ...[queueMetrics, sweepMetrics, auditMetrics, databaseMetrics, storageMetrics, buildMetrics, processMetrics],
   ]
   for (const declare of features) declare(metrics)
   buildMetrics(metrics).info.of(VERSION, process.version).set(1)

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { recordAudit } from '../../server/audit/audit.ts'
 import { observeAudit } from '../../server/audit/metrics.ts'
+import { observeStorage } from '../../server/platform/blobs/metrics.ts'
 import { observeDatabase } from '../../server/platform/db/metrics.ts'
 import { toText } from '../../server/platform/metrics/exposition.ts'
 import { observeQueues } from '../../server/platform/queue/depth.ts'
@@ -83,6 +84,7 @@ test('queues, audit and database are reported from the database, the oldest due 
   observeQueues(app.ctx, [...observedVideoQueues, observedResponseQueue])
   observeAudit(metrics, db)
   observeDatabase(metrics, db)
+  observeStorage(metrics, app.ctx.blobs)
   const read = await scrape()
   const labels = { queue: 'videos', state: 'moderating' }
   assert.equal(sumOf(read, 'kinora_queue_waiting', labels), 1)
@@ -92,6 +94,7 @@ test('queues, audit and database are reported from the database, the oldest due 
   assert.equal(sumOf(read, 'kinora_audit_broken', { invariant: 'I1' }), 0)
   assert.equal(sumOf(read, 'kinora_database_reachable'), 1)
   assert.ok(sumOf(read, 'kinora_database_migration') >= 1)
+  assert.equal(sumOf(read, 'kinora_storage_reachable'), 1)
   await recordAudit(db, [], clock.now())
 })
 

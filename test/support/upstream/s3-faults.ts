@@ -5,6 +5,9 @@ import { close, listen } from '../listen.ts'
 export type Fault =
   | { kind: 'reset' }
   | { kind: 'stall' }
+  /** Nothing of the body is read either. */
+  | { kind: 'deaf' }
+  | { kind: 'late'; until: Promise<void> }
   | { kind: 'status'; status: number; code: string }
   | { kind: 'body'; status: number; headers?: Record<string, string>; text: string }
   /** The answer is passed on up to so many bytes of its body, then the connection is cut, or nothing follows. */
@@ -21,7 +24,8 @@ export async function startFaultyS3(upstream: string) {
     state.seen.push(`${incoming.method} ${incoming.url}`)
     const fault = state.fault(incoming)
     if (fault && isImmediate(fault)) return answer(fault, incoming, outgoing)
-    pass(upstream, fault, incoming, outgoing)
+    if (fault?.kind === 'late') void fault.until.then(() => pass(upstream, fault, incoming, outgoing))
+    else if (fault?.kind !== 'deaf') pass(upstream, fault, incoming, outgoing)
   })
   return {
     endpoint: `http://127.0.0.1:${await listen(server)}`,

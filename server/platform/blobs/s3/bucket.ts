@@ -1,5 +1,6 @@
 import type { S3Client } from '@aws-sdk/client-s3'
 import { BlobMissing, BlobsAway, DiskFull } from '../blobs.ts'
+import { type Breaker, openBreaker } from './breaker.ts'
 
 /** A bucket of S3, or of a server that speaks its protocol. */
 export type S3Options = {
@@ -20,6 +21,10 @@ export type S3Options = {
 
 export type Timeouts = {
   connect_ms: number
+  /** Without an answer, before the bucket is asked whether it answers at all. */
+  silence_ms: number
+  /** Until the answer to that. */
+  probe_ms: number
   /** Until the answer begins. */
   request_ms: number
   /** Until the answer to a part of an upload. */
@@ -32,13 +37,17 @@ export type Timeouts = {
 
 const TIMEOUTS: Timeouts = {
   connect_ms: 3_000,
+  silence_ms: 4_000,
+  probe_ms: 4_000,
   request_ms: 10_000,
   part_ms: 60_000,
-  stall_ms: 20_000,
+  stall_ms: 10_000,
   publish_ms: 900_000,
 }
 /** Of one call, the first included. */
 const ATTEMPTS = 3
+/** The object that names the installation the blobs belong to. */
+export const MARK = 'installation.json'
 
 type Sdk = typeof import('@aws-sdk/client-s3')
 type Connection = { sdk: Sdk; client: S3Client; timeout: { requestTimeout: number } }
@@ -72,8 +81,26 @@ export function openBucket(options: S3Options, timeouts: Partial<Timeouts> = {})
 
 async function connect(options: S3Options, limits: Timeouts): Promise<Connection> {
   const sdk = await import('@aws-sdk/client-s3')
-  const client = new sdk.S3Client(clientOptions(options, limits))
+  const made = clientOptions(options, limits)
+  // Past the breaker, over the same connections.
+  const probing = new sdk.S3Client(made)
+  const mark = { Bucket: options.bucket, Key: `${options.prefix}${MARK}` }
+  const breaker = openBreaker(limits, (abortSignal) => probing.send(new sdk.HeadObjectCommand(mark), { abortSignal }))
+  const client = new sdk.S3Client({ ...made, requestHandler: guarded(probing.config.requestHandler, breaker) })
   return { sdk, client, timeout: { requestTimeout: limits.request_ms } }
+}
+
+type Handler = S3Client['config']['requestHandler']
+
+/** Each attempt of a call passes the breaker. */
+function guarded(handler: Handler, breaker: Breaker): Handler {
+  const handle: Handler['handle'] = (request, options) =>
+    breaker.guard((over) => {
+      const { abortSignal: given } = (options ?? {}) as { abortSignal?: AbortSignal }
+      const abortSignal = given ? AbortSignal.any([given, over]) : over
+      return handler.handle(request, { ...options, abortSignal })
+    })
+  return Object.assign(Object.create(handler) as Handler, { handle })
 }
 
 /** What an S3Client is made from. */

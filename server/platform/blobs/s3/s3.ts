@@ -6,7 +6,7 @@ import { type BlobMark, BlobMissing, type Blobs, type ByteRange, type StagedBlob
 import { parseMark } from '../mark.ts'
 import { checkedName, missing, newName, openStaging, type Staging } from '../staging.ts'
 import { writeFully } from '../write-fully.ts'
-import { type Bucket, openBucket, type S3Options, type Timeouts } from './bucket.ts'
+import { type Bucket, MARK, openBucket, type S3Options, type Timeouts } from './bucket.ts'
 import { openPresigner } from './presign.ts'
 import { readObject } from './read.ts'
 import { listObjects, sweepUploads } from './sweep.ts'
@@ -78,8 +78,6 @@ export function s3Blobs(
   }
 }
 
-/** Which installation the blobs belong to. */
-const MARK = 'installation.json'
 const BLOBS = 'blobs/'
 
 function objectOf(bucket: Bucket, key: string): string {
