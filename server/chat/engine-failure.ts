@@ -29,13 +29,15 @@ export function engineFailure(log: Pick<Log, 'warn' | 'error'>, turn: FailedTurn
         retry_after_seconds,
       })
     case 'unreachable':
-      return new ApiError('server_is_overloaded', 'The model cannot be reached at the moment. Try again shortly.')
+      return new ApiError('server_is_overloaded', 'The model cannot be reached at the moment. Try again shortly.', {
+        cause: error,
+      })
     case 'timeout':
       return new ApiError('upstream_timeout', 'The model did not answer in time. Try again.')
     case 'failed':
     case 'transient':
     case 'permanent':
-      return failed()
+      return failed(error)
   }
 }
 
@@ -43,8 +45,8 @@ type FailedTurn = Pick<TurnRequest, 'request_id' | 'request' | 'parameters'> & {
   model: Pick<ChatModelConfig, 'id' | 'context_length'>
 }
 
-function failed(): ApiError {
-  return new ApiError('upstream_error', 'The model failed to answer. Try again.')
+function failed(cause?: EngineError): ApiError {
+  return new ApiError('upstream_error', 'The model failed to answer. Try again.', { cause })
 }
 
 /** An error of what the client sent names it. What the configuration added to the request is for the operator to correct. */

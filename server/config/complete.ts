@@ -58,6 +58,7 @@ export function complete(file: ConfigFile): FileSettings {
     Object.entries(file.plans ?? { free: {} }).map(([name, plan]) => [name, { ...DEFAULT_PLAN, ...plan }]),
   )
   const ttl = file.signed_url_ttl_seconds ?? 900
+  const queue_seconds = file.limits?.queue_seconds ?? 86_400
   const render_seconds = file.limits?.render_seconds ?? RENDER_SECONDS
   return {
     currency: file.currency ?? 'usd',
@@ -92,7 +93,8 @@ export function complete(file: ConfigFile): FileSettings {
     storage: completeStorage(file.storage),
     webhooks: { allow_loopback: file.webhooks?.allow_loopback ?? false },
     limits: {
-      queue_seconds: file.limits?.queue_seconds ?? 86_400,
+      queue_seconds,
+      response_queue_seconds: file.limits?.response_queue_seconds ?? queue_seconds,
       render_seconds,
       stalled_after_seconds: file.limits?.stalled_after_seconds ?? 600,
       upstream_idle_seconds: file.limits?.upstream_idle_seconds ?? 120,

@@ -124,6 +124,8 @@ export type Config = SecretSettings & {
   webhooks: { allow_loopback: boolean }
   limits: {
     queue_seconds: number
+    /** From the creation of a background response until its answer begins. */
+    response_queue_seconds: number
     render_seconds: number
     /** A customer may leave a render of which its engine has said nothing usable for this long. */
     stalled_after_seconds: number

@@ -194,6 +194,7 @@ export const ConfigFile = Type.Object(
       Type.Object(
         {
           queue_seconds: Type.Optional(Seconds(10, 604_800)),
+          response_queue_seconds: Type.Optional(Seconds(10, 604_800)),
           render_seconds: Type.Optional(Seconds(10, 604_800)),
           stalled_after_seconds: Type.Optional(Seconds(60, 604_800)),
           upstream_idle_seconds: Type.Optional(Seconds(1, 3600)),

@@ -54,6 +54,8 @@ type Details = {
   param?: string | undefined
   /** With `rejected`: what the server does not take of how we write requests. */
   refused_form?: FormPart | undefined
+  /** With `failed`: the connection was lost, as when the server ended. */
+  connection_lost?: boolean
   /** No request can succeed before the operator acts: credentials, the balance at the provider, the name of the model, the address. */
   needs_operator?: boolean
   /** What the server said, for the log alone, without what may be of the request, an address or a credential. */
@@ -73,6 +75,7 @@ export class EngineError extends Error {
   readonly public_message: string | undefined
   readonly param: string | undefined
   readonly refused_form: FormPart | undefined
+  readonly connection_lost: boolean
   readonly needs_operator: boolean
   /** Not a member: whoever writes the error out does not write it by accident. */
   readonly #reason: string | undefined
@@ -88,6 +91,7 @@ export class EngineError extends Error {
     this.public_message = details.public_message
     this.param = details.param
     this.refused_form = details.refused_form
+    this.connection_lost = details.connection_lost ?? false
     this.needs_operator = details.needs_operator ?? false
     this.#reason = details.reason
   }

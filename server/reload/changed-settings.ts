@@ -44,6 +44,7 @@ const SETTINGS = {
   tracing: 'restart',
   limits: {
     queue_seconds: 'reload',
+    response_queue_seconds: 'reload',
     render_seconds: 'reload',
     stalled_after_seconds: 'reload',
     upstream_idle_seconds: 'reload',

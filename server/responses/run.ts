@@ -1,6 +1,7 @@
 import { startTurn, type Turn } from '../chat/turn.ts'
 import type { Context } from '../context.ts'
 import type { ChatEvent, TokenUsage } from '../engines/chat/contract.ts'
+import { EngineError } from '../engines/engine-error.ts'
 import { isDatabaseDown } from '../platform/db/db.ts'
 import { ApiError } from '../platform/errors.ts'
 import { apiErrorOf } from '../platform/http/server.ts'
@@ -38,7 +39,8 @@ export type ResponseRun = ResponseRecord & {
 
 /**
  * Checks the request, asks the model and resolves with the first events, so that a refusal is still an HTTP error: ApiError is thrown.
- * With `queued` only errors of `save` and of the database are thrown; any other failure is an event. `left` aborts when the client
+ * With `queued` errors of `save` and of the database are thrown and, while nothing of the answer has come, those with a `whyLater`; any other
+ * failure is an event. `left` aborts when the client
  * disconnects.
  */
 export async function startRun(
@@ -53,6 +55,16 @@ export async function startRun(
   const turn = await askModel(run, prepared)
   const response = newResponse(ctx, call.body, prepared)
   return openRun(run, { response, prepared }, answer(run, prepared, { response, turn }))
+}
+
+/**
+ * Why an answer of which nothing has come may be asked for later: what it needs is not there now, or the connection to its engine was lost.
+ * Null for any other error, which would come again.
+ */
+export function whyLater(error: unknown): 'away' | 'lost' | null {
+  if (apiErrorOf(error).code === 'server_is_overloaded') return 'away'
+  const { cause } = error as Error
+  return cause instanceof EngineError && cause.connection_lost ? 'lost' : null
 }
 
 type Run = {
@@ -127,6 +139,7 @@ async function* answerQueued(run: Run, response: ResponseObject): Events {
   }
   const writer = openWriter(run, prepared, { response, sequence_number: 3 })
   const target = { writer, response, input: prepared?.input ?? [] }
+  if (!turn && !left.aborted && whyLater(error)) throw error
   if (turn) yield* writeTurn(run, target, { turn, first: [] })
   else yield* finish(run, target, { usage: null, finished: false, error })
 }

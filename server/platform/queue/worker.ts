@@ -56,6 +56,8 @@ const BATCH_MAX = 100
 /** With more than this share of the slots taken, a claim waits for more of them to come free. */
 const GATHER_ABOVE = 0.75
 const GATHER_SECONDS = 0.005
+/** Why work on a row was aborted that this worker no longer holds. */
+export const DROPPED = new Error('this row has ended, or another worker may have it')
 /** A row that was released after an error is due again no sooner than this. */
 const FAULT_SECONDS = 0.5
 type Held<Row extends Claimed> = Leased<Row> & { abort: AbortController; timer: NodeJS.Timeout | null }
@@ -259,7 +261,7 @@ function drop<Row extends Claimed>(state: State<Row>, id: string): Row | null {
   const entry = state.held.get(id)
   if (!entry) return null
   forget(state, entry)
-  entry.abort.abort(new Error('this row has ended, or another worker may have it'))
+  entry.abort.abort(DROPPED)
   return entry.row
 }
 

@@ -31,11 +31,40 @@ export function responseClaims(share: number): Claims<ClaimedResponse> {
 
 /**
  * Which responses this process can work on: while configurations differ, during a rolling change, those of models it does not know are left
- * to the others. It takes one that could not be started in time, to end it.
+ * to the others, and those of the models `without` wait. It takes one that could not be started in time, to end it.
  */
-export function servedResponses({ config }: Pick<Context, 'config'>, now: Date): RawBuilder<unknown> {
-  const ids = config.chat_models.map(({ id }) => id)
-  return sql`(model = any(${ids}::text[]) or created_at < ${addSeconds(now, -config.limits.queue_seconds)})`
+export function servedResponses(
+  { config }: Pick<Context, 'config'>,
+  { now, without = new Set() }: { now: Date; without?: ReadonlySet<string> },
+): RawBuilder<unknown> {
+  const ids = config.chat_models.map(({ id }) => id).filter((id) => !without.has(id))
+  return sql`(model = any(${ids}::text[]) or created_at < ${addSeconds(now, -config.limits.response_queue_seconds)})`
+}
+
+/** Puts a response off until `due`. `counts`: whether the attempt still counts. False when the claim was lost. */
+export async function putOff(
+  db: Db,
+  { id, claim_id }: ClaimedResponse,
+  { due, counts }: { due: Date; counts: boolean },
+): Promise<boolean> {
+  const result = await sql`
+    update responses set claim_id = null, claimed_until = null, next_run_at = ${due}, waits = waits + 1,
+      attempts = attempts - ${counts ? 0 : 1}::int
+    where id = ${id} and claim_id = ${claim_id} and finished_at is null`.execute(db)
+  return result.numAffectedRows === 1n
+}
+
+/** Whether there is the response, which shows that the database answers. */
+export async function stillStored(db: Db, { id }: ClaimedResponse): Promise<boolean> {
+  const result = await sql`select from responses where id = ${id}`.execute(db)
+  return result.rows.length > 0
+}
+
+/** Takes back an attempt, whoever has the response by now. */
+export async function uncountAttempt(db: Db, { id }: ClaimedResponse): Promise<void> {
+  await sql`update responses set attempts = greatest(0, attempts - 1) where id = ${id} and finished_at is null`.execute(
+    db,
+  )
 }
 
 /** Releases claims before the runs have ended. `counts`: whether their attempts still count. */
@@ -48,7 +77,7 @@ export async function releaseResponses(
   const claims = claimed.map(({ claim_id }) => claim_id)
   await sql`
     update responses r set claim_id = null, claimed_until = null, next_run_at = ${not_before},
-      attempts = attempts - ${counts ? 0 : 1}::int
+      attempts = greatest(0, attempts - ${counts ? 0 : 1}::int)
     from unnest(${ids}::text[], ${claims}::text[]) as held (id, claim_id)
     where r.id = held.id and r.claim_id = held.claim_id`.execute(db)
 }

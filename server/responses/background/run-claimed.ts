@@ -3,11 +3,13 @@ import type { Context } from '../../context.ts'
 import { recheckPrincipal } from '../../identity/caller/authenticate.ts'
 import type { Principal } from '../../identity/caller/principal.ts'
 import { addSeconds } from '../../platform/clock.ts'
+import { isDatabaseDown } from '../../platform/db/db.ts'
 import { ApiError } from '../../platform/errors.ts'
 import { failpoint } from '../../platform/failpoint.ts'
+import { backoffSeconds } from '../../platform/queue/backoff.ts'
 import type { ResponseCall, ResponseDeps } from '../call.ts'
 import { failResponse, type ResponseEvent } from '../events/event.ts'
-import { type ResponseRun, startRun } from '../run.ts'
+import { type ResponseRun, startRun, whyLater } from '../run.ts'
 import type { InputItem } from '../schema/items.ts'
 import type { ResponseObject } from '../schema/response.ts'
 import { endAsCancelled } from '../stored/cancel.ts'
@@ -16,11 +18,11 @@ import { endResponse } from '../stored/store/end.ts'
 import { deleteEventsFrom, nextEventNumber, readAllEvents } from '../stored/store/events.ts'
 import { listAllInput } from '../stored/store/items.ts'
 import { lockResponse, markInProgress, RESPONSE_TOPIC } from '../stored/store/responses.ts'
-import type { ClaimedResponse } from './claims.ts'
+import { type ClaimedResponse, putOff } from './claims.ts'
 import { ClaimLost, openEventRecorder } from './event-recorder.ts'
 import { finishRun } from './finish-run.ts'
 
-/** Runs that may be lost to crashes before the response fails. */
+/** Runs that may be lost to crashes, of the service or its engine, before the response fails. */
 const ATTEMPTS_MAX = 3
 /** Time a run has beyond the time limit of its engine, for history, files and the database. */
 export const SLACK_SECONDS = 60
@@ -31,35 +33,66 @@ const FIRST_RUN_EVENT = 2
 export const CANCELLED = new Error('the response was cancelled')
 
 /**
- * Runs a claimed background response to its end, which is written once. When `signal` aborts with `CANCELLED`, the response ends as
- * cancelled; for any other reason, or when the database fails or the claim is lost, it throws and the response may be run again.
+ * Runs a claimed background response to its end, which is written once, or puts it off and returns why: while nothing of the answer has
+ * come, what is away (its engine, the storage, room in memory) is waited for, until the time to wait is over. When `signal` aborts with
+ * `CANCELLED`, the response ends as cancelled; for any other reason, or when the database fails or the claim is lost, it throws and the
+ * response may be run again.
  */
 export async function runClaimed(
   ctx: Context,
   deps: ResponseDeps,
   claimed: ClaimedResponse,
   signal: AbortSignal,
-): Promise<void> {
-  const problem = reasonNotToRun(ctx, claimed)
-  if (problem === 'cancelled') return endWithoutRun(ctx, claimed, null)
-  if (problem) return endWithoutRun(ctx, claimed, problem)
-  const principal = await currentPrincipal(ctx, claimed)
-  if (principal instanceof ApiError) return endWithoutRun(ctx, claimed, principal)
+): Promise<null | { put_off_by: unknown }> {
+  const principal = reasonNotToRun(ctx, claimed) ?? (await currentPrincipal(ctx, claimed))
+  if (principal === 'cancelled' || principal instanceof ApiError) {
+    await endWithoutRun(ctx, claimed, principal === 'cancelled' ? null : principal)
+    return null
+  }
   await beginAttempt(ctx, claimed)
   failpoint('response_begun')
   const charge = openRunCharge(deps.meter)
-  const finished = await runToEnd(ctx, { ...deps, meter: charge.meter }, { claimed, principal }, signal)
+  let finished: Finished
+  try {
+    finished = await runToEnd(ctx, { ...deps, meter: charge.meter }, { claimed, principal }, signal)
+  } catch (error) {
+    const why = signal.aborted || isDatabaseDown(error) ? null : whyLater(error)
+    if (why === null) throw error
+    // What ends its engine each time must not do so without end.
+    if (why === 'lost' && claimed.attempts >= ATTEMPTS_MAX) await endWithoutRun(ctx, claimed, error as ApiError)
+    else await runLater(ctx, claimed, { error, counts: why === 'lost' })
+    return { put_off_by: error }
+  }
   failpoint('before_response_end')
   await finishRun(ctx, deps.meter, { claimed, ...finished, used: charge.used() })
   failpoint('after_response_end')
   ctx.changes.announce(RESPONSE_TOPIC, claimed.id)
+  return null
+}
+
+/** Writes when the response is due again: after a growing pause, at the latest when its time to wait is over. */
+async function runLater(
+  ctx: Context,
+  claimed: ClaimedResponse,
+  { error, counts }: { error: unknown; counts: boolean },
+): Promise<void> {
+  const { request_id, waits } = claimed
+  const again = addSeconds(ctx.clock.now(), backoffSeconds(waits, error))
+  const last = lastStart(ctx, claimed)
+  const due = again < last ? again : last
+  if (!(await putOff(ctx.db, claimed, { due, counts }))) throw new ClaimLost('another worker has this response')
+  ctx.log.warn('response_put_off', { request_id, count: waits + 1, error })
+}
+
+function lastStart({ config }: Pick<Context, 'config'>, { created_at }: ClaimedResponse): Date {
+  return addSeconds(created_at, config.limits.response_queue_seconds)
 }
 
 function reasonNotToRun(
   ctx: Pick<Context, 'clock' | 'config'>,
   claimed: ClaimedResponse,
 ): ApiError | 'cancelled' | null {
-  const { cancel_requested_at, attempts, created_at } = claimed
+  const { cancel_requested_at, attempts } = claimed
   if (cancel_requested_at) return 'cancelled'
   if (attempts > ATTEMPTS_MAX) {
     return new ApiError(
@@ -67,7 +100,7 @@ function reasonNotToRun(
       'The service was interrupted repeatedly while it worked on this response. Try again.',
     )
   }
-  if (ctx.clock.now() > addSeconds(created_at, ctx.config.limits.queue_seconds)) {
+  if (ctx.clock.now() > lastStart(ctx, claimed)) {
     return new ApiError('server_is_overloaded', 'The response could not be started in time. Try again later.')
   }
   return null
@@ -141,6 +174,10 @@ async function runToEnd(
       if (saved) last.push(...events)
       else await recorder.record(events)
     }
+  } catch (error) {
+    // Nothing is written once the claim is given back.
+    await recorder.flush().catch(() => {})
+    throw error
   } finally {
     await run?.stop()
     lease.end()

@@ -15,7 +15,7 @@ import { type HttpResponse, send } from './send.ts'
 export type BackgroundApp = Awaited<ReturnType<typeof startBackgroundApp>>
 
 /**
- * The service with a scriptable chat server as the model `m`, and one customer. `worker`: the real worker runs in this process. Otherwise
+ * The service with a scriptable chat server as the model `m`, a model `gone` whose server cannot be reached, and one customer. `worker`: the real worker runs in this process. Otherwise
  * responses move by `tick` alone, and the clock is moved by hand in either case. `plan`: limits of the customers' plan.
  */
 export async function startBackgroundApp({
@@ -29,7 +29,7 @@ export async function startBackgroundApp({
   budget?: ByteBudget
   beside?: { app: TestApp; upstream: ChatUpstream; person: TestPerson }
 } = {}) {
-  const service = await startChatService([MODEL], { background: worker, beside, budget, more: more(plan) })
+  const service = await startChatService([MODEL, GONE], { background: worker, beside, budget, more: more(plan) })
   const { app } = service
   const person = beside?.person ?? (await newCustomer(app))
   const meter = openMeter(app.ctx.db)
@@ -63,6 +63,8 @@ export async function startBackgroundApp({
 }
 
 const MODEL = { id: 'm', context_length: 100_000, capabilities: ['vision', 'tools', 'reasoning', 'structured_outputs'] }
+/** Nothing listens on this port, which is reserved. */
+const GONE = { id: 'gone', engine: { base_url: 'http://127.0.0.1:1/v1' } }
 /** Responses of one organization that run at a time. */
 export const SHARE = 8
 const more = (plan: string) => `

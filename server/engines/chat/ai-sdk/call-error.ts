@@ -70,6 +70,7 @@ function connectionError({ reason, code }: OutboundError): EngineError {
   const needs_operator = reason === 'forbidden'
   return new EngineError('failed', 'The answer of the model server is incomplete or unreadable.', {
     engine_code: code,
+    connection_lost: reason === 'unreachable',
     needs_operator,
   })
 }

@@ -39,6 +39,8 @@ export type ResponseRow = Owner & {
   /** Null once it has ended. */
   request: QueuedRequest | null
   attempts: number
+  /** How often it was put off since its engine, or the storage, was away. */
+  waits: number
   cancel_requested_at: Date | null
   next_run_at: Date | null
   claim_id: string | null
@@ -50,6 +52,7 @@ type Optional =
   | 'other_bytes'
   | 'finished_at'
   | 'attempts'
+  | 'waits'
   | 'cancel_requested_at'
   | 'next_run_at'
   | 'claim_id'

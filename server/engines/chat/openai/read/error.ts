@@ -163,6 +163,10 @@ export function incomplete(): EngineError {
   return new EngineError('failed', 'The answer of the model server broke off.')
 }
 
+export function connectionLost(): EngineError {
+  return new EngineError('failed', 'The answer of the model server broke off.', { connection_lost: true })
+}
+
 export function timedOut(): EngineError {
   return new EngineError('timeout', 'The model server did not answer in time.')
 }
