@@ -5,7 +5,8 @@ import { unwrapped } from '../openai/read/completion.ts'
 import { statusOfError, unreadable } from '../openai/read/error.ts'
 import { beginsJson, jsonEnd, readJson } from '../openai/read/json-end.ts'
 import { saysError } from '../openai/read/remarks.ts'
-import { asEvents, asTheyAre, eventsOf, nextPiece, type Pieces, streamOf } from './reply-stream.ts'
+import { errorIn, eventWriter } from './event-writer.ts'
+import { asEvents, asTheyAre, nextPiece, type Pieces, type Reading, streamOf } from './reply-stream.ts'
 
 /** A whole answer in JSON, although a stream was asked for. It is thrown through the package, which would read it as an empty stream. */
 export class WholeAnswer extends Error {
@@ -28,21 +29,30 @@ export function withJsonReplies(fetch: typeof globalThis.fetch): typeof globalTh
     if (!ok || body === null) return response
     const pieces = body.getReader()
     const begun: Uint8Array[] = []
+    const streamed = (reading: Reading) => new Response(streamOf(begun, pieces, reading), { status, headers })
     const text = await readFirstJson(pieces, begun)
-    if (text === null) return new Response(streamOf(begun, pieces, asTheyAre()), { status, headers })
+    if (text === null) return streamed(isBinary(begun) ? asTheyAre() : asEvents())
     const value = parsed(text)
-    const isStream = value === undefined || isChunk(value)
-    const next = isStream || isError(value) ? undefined : await nextOf(pieces)
-    if (isStream || next != null)
-      return new Response(streamOf(next ? [...begun, next] : begun, pieces, asEvents()), { status, headers })
+    if (value === undefined || isChunk(value)) return streamed(asEvents())
+    const error = errorOf(value)
+    if (error === null) {
+      const next = await nextOf(pieces)
+      if (next !== null) {
+        begun.push(next)
+        return streamed(asEvents())
+      }
+    }
     await pieces.cancel()
-    if (next === undefined) return new Response(text, { status: statusOfError(value), headers })
-    if (Array.isArray(value)) return new Response(eventsOf(text), { status, headers })
+    if (error !== null) return new Response(JSON.stringify(error), { status: statusOfError(error), headers })
+    if (Array.isArray(value)) return new Response(eventWriter().of({ data: text, name: '' }), { status, headers })
     throw new WholeAnswer(JSON.stringify(unwrapped(asRecord(value))))
   }
 }
 
-/** Reads into `begun` until an object or a list has ended. Null when the body is something else, or ends before. Throws EngineError for a page. */
+/**
+ * Reads into `begun` until an object or a list has ended, also after comments. Null when the body is something else, or ends before. Throws
+ * EngineError for a page.
+ */
 async function readFirstJson(pieces: Pieces, begun: Uint8Array[]): Promise<string | null> {
   const decoder = new TextDecoder()
   const state = jsonEnd()
@@ -51,10 +61,12 @@ async function readFirstJson(pieces: Pieces, begun: Uint8Array[]): Promise<strin
     const { done, value } = await pieces.read()
     if (done) return null
     begun.push(value)
+    if (isBinary(begun)) return null
     const more = decoder.decode(value, { stream: true })
     text += more
+    if (state.depth === 0) text = text.replace(COMMENTS, '')
     if (beginsJson(text)) readJson(state, state.depth === 0 ? text : more)
-    else if (/\S/.test(text)) break
+    else if (!BLANK_OR_COMMENT.test(text)) break
   }
   if (state.ended) return text
   if (!PAGE.test(text)) return null
@@ -62,7 +74,15 @@ async function readFirstJson(pieces: Pieces, begun: Uint8Array[]): Promise<strin
   throw unreadable()
 }
 
+/** Whole comments, and the beginning of one. */
+const COMMENTS = /^(\s*:[^\r\n]*[\r\n])+/
+const BLANK_OR_COMMENT = /^\s*(:[^\r\n]*)?$/
 const PAGE = /^\s*</
+
+/** No text begins with such a byte, which is one of a length in AWS's event streams. */
+function isBinary([first]: readonly Uint8Array[]): boolean {
+  return first?.[0] === 0
+}
 
 /** Undefined for several texts. */
 function parsed(text: string): unknown {
@@ -81,12 +101,16 @@ function isChunk(value: unknown): boolean {
   )
 }
 
-function isError(value: unknown): boolean {
+/** The error in the place of an answer, or of its choice; null for none. */
+function errorOf(value: unknown): unknown {
   const object = asRecord(value)
   const answer = unwrapped(object)
-  if (answer !== object || (Array.isArray(object?.choices) && object.choices.length > 0)) return false
+  if (answer !== null && (answer !== object || (Array.isArray(answer.choices) && answer.choices.length > 0))) {
+    const error = errorIn(answer)
+    return error === null ? null : { error }
+  }
   const detail = errorDetail(value)
-  return detail.message !== '' || saysError(detail)
+  return detail.message !== '' || saysError(detail) ? value : null
 }
 
 /** What follows JSON that is complete: null when there is only space, or silence. */

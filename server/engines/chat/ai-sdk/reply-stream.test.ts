@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { asTheyAre, eventsOf } from './reply-stream.ts'
+import { asEvents } from './reply-stream.ts'
 
 const NOTHING = 1500
 const USAGE = 5000
@@ -11,8 +11,9 @@ const chunk = (content: string, finish_reason: string | null, more = {}) => ({
 const usage = { prompt_tokens: 9, completion_tokens: 1 }
 
 test('the end of a stream may stand on the line of its last object', () => {
-  const last = { choices: [{ delta: { content: '' }, finish_reason: 'stop' }] }
-  assert.equal(eventsOf(`${JSON.stringify(last)} [DONE]`), `data: ${JSON.stringify(last)}\n\ndata: [DONE]\n\n`)
+  const last = JSON.stringify({ choices: [{ delta: { content: '' }, finish_reason: 'stop' }] })
+  const { bytes, silence_ms } = asEvents()(Buffer.from(`${last} [DONE]\n`))
+  assert.deepEqual([String(bytes), silence_ms], [`data: ${last}\n\ndata: [DONE]\n\n`, 0])
 })
 
 test('how long a server may be silent before its stream is complete', () => {
@@ -30,9 +31,9 @@ test('how long a server may be silent before its stream is complete', () => {
     [[chunk('"finish_reason":"stop"', null), chunk('"usage":{', null)], null],
     [['[DONE]'], 0],
   ] as const) {
-    const text = objects.map((object) => `\n\ndata: ${typeof object === 'string' ? object : JSON.stringify(object)}`)
+    const text = objects.map((object) => `data: ${typeof object === 'string' ? object : JSON.stringify(object)}\n\n`)
     for (const pieces of [text, [...text.join('')], [text.join('')]]) {
-      const read = asTheyAre()
+      const read = asEvents()
       const ends = pieces.map((piece) => read(Buffer.from(piece)).silence_ms)
       assert.equal(ends.at(-1), expected, JSON.stringify(objects))
     }

@@ -1,8 +1,6 @@
-import { asRecord } from '../../../platform/json/record.ts'
 import { WAIT_MS } from '../openai/end-timer.ts'
-import { jsonValues } from '../openai/read/json-end.ts'
-import { MARK_AT_END } from '../openai/read/stream.ts'
 import { sseParser } from '../openai/sse-parser.ts'
+import { DONE, eventWriter } from './event-writer.ts'
 
 export type Pieces = ReadableStreamDefaultReader<Uint8Array>
 
@@ -46,67 +44,57 @@ export async function nextPiece(pieces: Pieces, silence_ms: number | null): Prom
   return await Promise.race([next, silence.promise]).finally(() => clearTimeout(timer))
 }
 
-/** The bytes as they are. */
+/** The bytes as they are: those of binary events. */
 export function asTheyAre(): Reading {
-  const watch = endWatch()
-  return (piece) => ({ bytes: piece ?? NONE, silence_ms: piece === null ? null : watch(piece) })
+  return (piece) => ({ bytes: piece ?? NONE, silence_ms: null })
 }
 
-/** JSON for each chunk as events. */
+/**
+ * Events, and JSON for each chunk, as the events that packages read: without comments and words, which are the error of a server that says
+ * nothing else.
+ */
 export function asEvents(): Reading {
+  const written = eventWriter()
   const watch = endWatch()
   let text = ''
-  const lines = sseParser(({ data }) => {
-    text += eventsOf(data)
-  })
+  let silence_ms: number | null = null
+  const add = (event: string) => {
+    text += event
+    silence_ms = watch(event)
+  }
+  const lines = sseParser((event) => add(written.of(event)))
   return (piece) => {
     text = ''
-    if (piece === null) lines.end()
-    else lines.feed(Buffer.from(piece))
-    lines.flush()
-    const bytes = Buffer.from(text)
-    return { bytes, silence_ms: watch(bytes) }
+    if (piece === null) {
+      lines.end()
+      add(written.end())
+    } else {
+      lines.feed(Buffer.from(piece.buffer, piece.byteOffset, piece.byteLength))
+      lines.flush()
+    }
+    return { bytes: Buffer.from(text), silence_ms }
   }
-}
-
-export function eventsOf(json: string): string {
-  if (json.startsWith('[DONE]')) return 'data: [DONE]\n\n'
-  if (!/^\s*[{[]\s*["{}\]]/.test(json)) return ''
-  const objects = [...jsonValues(json.replace(MARK_AT_END, ''))].flat()
-  const end = MARK_AT_END.test(json) ? 'data: [DONE]\n\n' : ''
-  return objects.map((object) => `data: ${JSON.stringify(asChunk(object))}\n\n`).join('') + end
-}
-
-/** With a delta in place of a message, which packages do not read in a chunk. */
-function asChunk(object: unknown): unknown {
-  const { choices } = asRecord(object) ?? {}
-  if (!Array.isArray(choices)) return object
-  return { ...asRecord(object), choices: choices.map((choice) => ({ delta: asRecord(choice)?.message, ...choice })) }
 }
 
 const NONE = new Uint8Array()
 
 /**
- * Watches a stream for its end: `[DONE]`, or a reason after an answer has begun, or that its usage has followed. Many reasons need a usage on its
- * own. Within a text of the model the names of members have other quotes around them.
+ * Watches the events of a stream for its end: `[DONE]`, or a reason after an answer has begun, or that its usage has followed. Many reasons need
+ * a usage on its own. Within a text of the model the names of members have other quotes around them.
  */
-function endWatch(): (bytes: Uint8Array) => number | null {
-  const seen = { answer: false, reasons: 0, usage: false, no_choices: false }
-  let rest = '\n'
-  return (bytes) => {
-    const text = rest + Buffer.from(bytes).toString('latin1')
-    let read = 0
-    for (const { 0: mark, groups, index } of text.matchAll(MARK)) {
+function endWatch(): (event: string) => number | null {
+  const seen = { answer: false, reasons: 0, usage: false, no_choices: false, done: false }
+  return (event) => {
+    for (const { groups } of event.matchAll(MARK)) {
       const { answer, reason, usage, no_choices } = groups!
       if (answer || reason) Object.assign(seen, { usage: false, no_choices: false })
       if (answer) seen.answer = true
       if (reason) seen.reasons += 1
       if (usage) seen.usage = seen.reasons > 0
       if (no_choices) seen.no_choices = true
-      read = index + mark.length
     }
-    rest = text.slice(Math.max(read, text.length - MARK_LENGTH))
-    if (DONE.test(rest)) return 0
+    seen.done ||= event.endsWith(DONE)
+    if (seen.done) return 0
     const isMeant = seen.reasons > 0 && (seen.reasons < REASONS_MAX || seen.no_choices)
     if (isMeant && seen.usage) return WAIT_MS.nothing
     return isMeant && seen.answer ? WAIT_MS.usage : null
@@ -114,8 +102,6 @@ function endWatch(): (bytes: Uint8Array) => number | null {
 }
 
 const MARK =
-  /"(?:(?<answer>content|text|arguments)": ?"[^"]|(?<reason>finish_reason|finishReason)": ?"[^"]|(?<usage>usage|usageMetadata)": ?\{|(?<no_choices>choices)": ?\[\])/g
-const MARK_LENGTH = 32
+  /"(?:(?<answer>content|text|arguments)":\s*"[^"]|(?<reason>finish_reason|finishReason)":\s*"[^"]|(?<usage>usage|usageMetadata)":\s*\{|(?<no_choices>choices)":\s*\[\s*\])/g
 /** From here on the reasons of a server say nothing: it sends one with every chunk. */
 const REASONS_MAX = 3
-const DONE = /[\r\n]data: ?\[DONE\]\s*$/

@@ -79,6 +79,18 @@ test('Bedrock: reasoning and text are emitted, and cached input is a part of the
     ])
   }))
 
+test('Bedrock: a first frame whose length is the byte of a bracket is no JSON', () =>
+  using(bedrock(), async ({ engine, reply }) => {
+    for (const bracket of ['{', '[', '<']) {
+      const bare = frame('messageStart', { role: 'assistant', p: '' }).length
+      const length = 256 + bracket.charCodeAt(0)
+      const first = frame('messageStart', { role: 'assistant', p: 'a'.repeat(length - bare) })
+      assert.equal(first.length, length)
+      reply(binary([first, ...TEXT.slice(1)]))
+      assert.deepEqual((await allEvents(engine, asked)).at(-2), { type: 'finish', choice: 0, reason: 'stop' })
+    }
+  }))
+
 test('Bedrock: a tool call, whose arguments come in pieces', () =>
   using(bedrock(), async ({ engine, reply }) => {
     const start = { toolUse: { toolUseId: 'call_1', name: 'tide' } }

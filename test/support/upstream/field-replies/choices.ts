@@ -25,7 +25,7 @@ const withError = (error: object): FieldReply => ({
     { ...text('lo', 'stop'), error },
     { ...last(), error },
   ]),
-  ...{ text: 'Hello', package: READS_ITSELF },
+  text: 'Hello',
 })
 
 /** Choices that are not numbered from 0, and more of them than were asked for. */
@@ -36,7 +36,7 @@ export const CHOICES: Readonly<Record<string, FieldReply>> = {
   },
   'a call in a choice after its text': {
     reply: stream([piece(0, 'Look.', 'stop'), chunk(CALL, { index: 1, finish_reason: 'tool_calls' }), last()]),
-    ...{ text: 'Look.', calls: [['look', LOOK]], package: READS_ITSELF },
+    ...{ text: 'Look.', calls: [['look', LOOK]] },
   },
   'an index that counts the pieces': {
     reply: stream([piece(1, 'He'), piece(2, 'llo'), piece(3, '', 'length'), last()]),
@@ -50,7 +50,7 @@ export const CHOICES: Readonly<Record<string, FieldReply>> = {
   },
   'a message beside an empty delta': {
     reply: stream([both({ content: 'Hel' }), both({ content: 'lo' }), both({}, 'stop'), last()]),
-    ...{ text: 'Hello', package: READS_ITSELF },
+    text: 'Hello',
   },
   'a message beside an empty delta, in JSON': {
     reply: json([{ index: 0, delta: EMPTY, ...message({ content: 'Hello' }) }]),
@@ -62,7 +62,7 @@ export const CHOICES: Readonly<Record<string, FieldReply>> = {
       { ...chunk({}), choices: [{ index: 0, delta: {}, text: 'lo', finish_reason: 'stop' }] },
       last(),
     ]),
-    ...{ text: 'Hello', package: READS_ITSELF },
+    text: 'Hello',
   },
   'text in place of a message, in JSON': {
     reply: json([{ index: 0, text: 'Hello', finish_reason: 'stop' }]),
@@ -81,6 +81,6 @@ export const CHOICES: Readonly<Record<string, FieldReply>> = {
       `data: ${JSON.stringify({ ...text('llo: NaN', 'stop'), speed: 'X' }).replace('"X"', 'NaN')}\n\n`,
       last(),
     ]),
-    ...{ text: 'Hello: NaN', package: READS_ITSELF },
+    text: 'Hello: NaN',
   },
 }

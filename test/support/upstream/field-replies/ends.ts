@@ -6,7 +6,6 @@ export const FINISH_REASONS: Readonly<Record<string, FieldReply>> = {
   'an empty reason on every chunk': {
     reply: stream([text('Hel', ''), text('lo world', ''), end('stop'), last()]),
     text: 'Hello world',
-    package: READS_ITSELF,
   },
   ...Object.fromEntries(
     ['null', 'None', 'undefined', 'FINISH_REASON_UNSPECIFIED', 'in_progress'].flatMap(
@@ -112,7 +111,6 @@ const data = (object: object) => `data: ${JSON.stringify(object)}`
 const json = (object: object) => JSON.stringify(object)
 const pretty = (object: object) => JSON.stringify(object, null, 2)
 
-const WAITS = 'the package waits for a blank line, or for a reason'
 const NO_REASON = 'the package fails without a reason'
 
 /** How answers end, with or without a reason. */
@@ -137,7 +135,7 @@ export const ENDS: Readonly<Record<string, FieldReply>> = {
   },
   'an error event without words after the reason': {
     reply: stream([text('Hi', 'stop'), 'event: error\ndata: null\n\n']),
-    ...{ fails: 'failed', package: READS_ITSELF },
+    fails: 'failed',
   },
   'text with empty reasons that breaks off': {
     reply: stream([text('Half an ans', ''), text('wer', '')], { done: false }),
@@ -168,7 +166,7 @@ export const ENDS: Readonly<Record<string, FieldReply>> = {
         ...{ done: false, finally: 'stall' },
       },
     ),
-    ...{ text: 'Hello you', package: WAITS },
+    ...{ text: 'Hello you', package: 'which of its reasons is meant is not known before the connection closes' },
   },
   'text and usage without a reason, and a lost connection': {
     reply: stream([text('All of it'), last()], { done: false, finally: 'reset' }),
@@ -192,36 +190,33 @@ export const ENDS: Readonly<Record<string, FieldReply>> = {
     'JSON for each chunk without line breaks': [json(text('Hel')) + json(text('lo', 'stop')) + json(last())],
     'a list in JSON and a last space': [json([text('Hello', 'stop'), last()]), '\n'],
     'the end mark alone': [text('Hello', 'stop'), last(), 'data: [DONE]\n\n'],
+    'one line break after each event': [`${data(text('Hel'))}\n`, `${data({ ...text('lo', 'stop'), usage: USAGE })}\n`],
+    'the usage alone without its blank line': [text('Hello'), end('stop'), `${data(last())}\n`],
+    'the usage alone without any line break': [text('Hello'), end('stop'), data(last())],
+    'a completion in JSON after a comment': [`: wait\n\n${json(whole({ content: 'Hello' }))}`],
+    'a completion in pretty JSON after comments': [': wait\n\n', `: wait\n\n${pretty(whole({ content: 'Hello' }))}\n`],
   }),
-  ...open(
-    {
-      'one line break after each event': [
-        `${data(text('Hel'))}\n`,
-        `${data({ ...text('lo', 'stop'), usage: USAGE })}\n`,
-      ],
-      'the usage alone without its blank line': [text('Hello'), end('stop'), `${data(last())}\n`],
-      'the usage alone without any line break': [text('Hello'), end('stop'), data(last())],
-      'the end mark alone without its blank line': [text('Hello'), last(), 'data: [DONE]\n'],
-    },
-    WAITS,
-  ),
+  'the end mark alone without its blank line on a connection that stays open': {
+    reply: stream([text('Hello'), last(), 'data: [DONE]\n'], OPEN),
+    ...{ text: 'Hello', package: NO_REASON },
+  },
   'a completion in JSON without a reason and usage on a connection that stays open': {
     reply: stream([json({ choices: [{ message: { content: 'Hello' } }] })], OPEN),
     ...{ text: 'Hello', usage: null, plain: 'also' },
   },
   'a list in JSON without a reason and usage on a connection that stays open': {
     reply: stream([json([text('Hello')])], OPEN),
-    ...{ fails: 'failed', package: WAITS },
+    fails: 'failed',
   },
   'an error without its blank line on a connection that stays open': {
     reply: stream([data({ error: { code: 503, message: 'x' } })], OPEN),
-    ...{ fails: 'overloaded', package: WAITS },
+    fails: 'overloaded',
   },
   'a reason and usage without a blank line, and a lost connection': {
     reply: stream([`${data(text('Hel'))}\n${data(text('lo', 'stop'))}\n${data(last())}\n`], {
       ...{ done: false, finally: 'reset' },
     }),
-    ...{ text: 'Hello', package: READS_ITSELF },
+    text: 'Hello',
   },
   'lines of JSON that break off': {
     reply: { kind: 'json', body: `${json(text('Half an'))}\n${json(text('swer'))}\n` },
@@ -233,14 +228,11 @@ export const ENDS: Readonly<Record<string, FieldReply>> = {
   },
 }
 
-function open(
-  replies: Readonly<Record<string, ReadonlyArray<object | string>>>,
-  waits?: string,
-): Record<string, FieldReply> {
+function open(replies: Readonly<Record<string, ReadonlyArray<object | string>>>): Record<string, FieldReply> {
   return Object.fromEntries(
     Object.entries(replies).map(([name, frames]) => [
       `${name} on a connection that stays open`,
-      { reply: stream(frames, OPEN), text: 'Hello', ...(waits && { package: waits }) },
+      { reply: stream(frames, OPEN), text: 'Hello' },
     ]),
   )
 }

@@ -23,7 +23,7 @@ const SIGNED = { google: { thought_signature: 'c2lnbmF0dXJl' } }
 export const SHAPES: Readonly<Record<string, FieldReply>> = {
   'the whole message as the last event': {
     reply: stream([text('Hel'), text('lo'), whole({ content: 'Hello' })]),
-    ...{ text: 'Hello', package: READS_ITSELF },
+    text: 'Hello',
   },
   'the whole message with its call as the last event': {
     reply: stream([
@@ -31,11 +31,11 @@ export const SHAPES: Readonly<Record<string, FieldReply>> = {
       chunk({ tool_calls: [{ index: 0, function: { arguments: ':1}' } }] }),
       whole({ content: null, tool_calls: [call(0, 'a', 'look', '{"at":1}')] }, 'tool_calls'),
     ]),
-    ...{ calls: [['look', '{"at":1}']], package: READS_ITSELF },
+    calls: [['look', '{"at":1}']],
   },
   'message instead of delta in each chunk': {
     reply: stream([messages({ content: 'Hel' }), messages({ content: 'lo' }), messages({}, 'stop'), last()]),
-    ...{ text: 'Hello', package: READS_ITSELF },
+    text: 'Hello',
   },
   'the message so far in each chunk': {
     reply: stream([
@@ -102,7 +102,6 @@ export const SHAPES: Readonly<Record<string, FieldReply>> = {
       ['look', '{"at":1}'],
       ['look', '{"at":2}'],
     ],
-    package: READS_ITSELF,
   },
   'a signature with a call': {
     reply: stream([calls([call(0, 'a', 'look', '{"at":1}', { extra_content: SIGNED })]), end('tool_calls'), last()]),
@@ -132,7 +131,7 @@ export const SHAPES: Readonly<Record<string, FieldReply>> = {
   'an event of over 1 MiB': { reply: stream([text(LONG, 'stop'), last()]), text: LONG },
   'one line break between events': {
     reply: stream([line(text('Hel')), line(text('lo', 'stop')), line(last()), 'data: [DONE]\n\n'], { done: false }),
-    ...{ text: 'Hello', package: READS_ITSELF },
+    text: 'Hello',
   },
   'a line of JSON for each chunk': {
     reply: {
@@ -151,7 +150,7 @@ export const SHAPES: Readonly<Record<string, FieldReply>> = {
   'one chunk in JSON': { reply: { kind: 'json', body: { ...text('Hi', 'stop'), usage: USAGE } }, text: 'Hi' },
   'a completion after comments': {
     reply: { kind: 'json', body: `: wait\n\n: wait\n\n${JSON.stringify(whole({ content: 'Hi' }))}` },
-    ...{ text: 'Hi', package: READS_ITSELF },
+    text: 'Hi',
   },
   ...inText({
     'pretty JSON after comments': `: OPENROUTER PROCESSING\n\n${pretty(whole({ content: 'Hi' }))}`,
@@ -168,15 +167,15 @@ export const SHAPES: Readonly<Record<string, FieldReply>> = {
   }),
   'a pretty error after comments': {
     reply: { kind: 'json', body: `: wait\n\n${pretty({ error: { code: 503, message: 'x' } })}` },
-    ...{ fails: 'overloaded', package: READS_ITSELF },
+    fails: 'overloaded',
   },
   'the name of an error after the data before it, without blank lines': {
     reply: stream([`${line(text('Hi'))}event: error\n`, line({ code: 503, message: 'x' })], { done: false }),
-    ...{ fails: 'overloaded', package: READS_ITSELF },
+    fails: 'overloaded',
   },
   'the name of an error after its data': {
     reply: stream([text('Hi'), `${line({ code: 503, message: 'x' })}event: error\n\n`]),
-    ...{ fails: 'overloaded', package: READS_ITSELF },
+    fails: 'overloaded',
   },
   'a ping with text': {
     reply: stream([
@@ -186,13 +185,9 @@ export const SHAPES: Readonly<Record<string, FieldReply>> = {
       end('stop'),
       last(),
     ]),
-    ...{ text: 'Hi', package: READS_ITSELF },
-  },
-  'data: null': {
-    reply: stream([text('Hi'), 'data: null\n\n', end('stop'), last()]),
     text: 'Hi',
-    package: READS_ITSELF,
   },
+  'data: null': { reply: stream([text('Hi'), 'data: null\n\n', end('stop'), last()]), text: 'Hi' },
   'status 201': { reply: stream([text('Hi', 'stop'), last()], { status: 201 }), text: 'Hi' },
   ...Object.fromEntries(
     (['gzip', 'x-gzip', 'deflate', 'br', 'zstd'] as const).map((coding): [string, FieldReply] => [
@@ -207,7 +202,6 @@ export const SHAPES: Readonly<Record<string, FieldReply>> = {
   'a completion in gzip': {
     reply: { kind: 'json', body: whole({ content: 'Hi' }), coding: 'gzip' },
     text: 'Hi',
-    package: READS_ITSELF,
   },
   'events under application/json': {
     reply: stream([text('Hel'), text('lo', 'stop'), last()], { type: 'application/json' }),
@@ -231,9 +225,6 @@ export const SHAPES: Readonly<Record<string, FieldReply>> = {
 
 function inText(bodies: Readonly<Record<string, string>>): Record<string, FieldReply> {
   return Object.fromEntries(
-    Object.entries(bodies).map(([name, body]) => [
-      name,
-      { reply: { kind: 'json', body }, text: 'Hi', package: READS_ITSELF },
-    ]),
+    Object.entries(bodies).map(([name, body]) => [name, { reply: { kind: 'json', body }, text: 'Hi' }]),
   )
 }

@@ -60,7 +60,7 @@ export const USAGES: Readonly<Record<string, FieldReply>> = {
   }),
   ...beside("cache writes under Anthropic's names", {
     usage: { input_tokens: 10, output_tokens: 20, cache_creation_input_tokens: 1367 },
-    billed: { input: 1377, output: 20 },
+    ...{ billed: { input: 1377, output: 20 }, reads: READS_ITSELF },
   }),
   ...beside('reasoning above the completion', {
     usage: { ...COUNTS, total_tokens: 30, reasoning_tokens: 73_248 },
@@ -104,13 +104,13 @@ export const USAGES: Readonly<Record<string, FieldReply>> = {
 /** Tokens that the prompt or the completion does not have. */
 function beside(
   name: string,
-  { usage, billed }: { usage: object; billed: NonNullable<FieldReply['usage']> },
+  { usage, billed, reads }: { usage: object; billed: NonNullable<FieldReply['usage']>; reads?: string },
 ): Record<string, FieldReply> {
   const reply = stream([text('Hi', 'stop'), last(usage)])
-  return { [`${name}, beside its whole`]: { reply, text: 'Hi', usage: billed, package: READS_ITSELF } }
+  return { [`${name}, beside its whole`]: { reply, text: 'Hi', usage: billed, ...(reads && { package: reads }) } }
 }
 
 function cached(name: string, more: object): Record<string, FieldReply> {
   const reply = stream([text('Hi', 'stop'), last({ ...USAGE, ...more })])
-  return { [`cached tokens in ${name}`]: { reply, text: 'Hi', usage: { ...BILLED, cached: 4 }, package: READS_ITSELF } }
+  return { [`cached tokens in ${name}`]: { reply, text: 'Hi', usage: { ...BILLED, cached: 4 } } }
 }

@@ -60,7 +60,7 @@ export function readChoice(choice: Choice, entry: Entry, logprobs: boolean, even
 }
 
 /** The delta of an entry; null for an empty one beside a message. Completions of the older form have a text. */
-function deltaOf(entry: Entry, has_message: boolean): Record<string, unknown> | null {
+export function deltaOf(entry: Entry, has_message: boolean): Record<string, unknown> | null {
   const delta = asRecord(entry.delta)
   if (!has_message && typeof entry.text !== 'string') return delta
   const isEmpty = delta === null || Object.entries(delta).every(([name, value]) => name === 'role' || isNothing(value))

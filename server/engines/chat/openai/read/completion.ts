@@ -153,6 +153,6 @@ function isError({ choices, error, object }: Record<string, unknown>): boolean {
 }
 
 /** Servers write `error: null`, `""`, `{}` or one that says success beside an answer. */
-function isFilled(error: unknown): boolean {
+export function isFilled(error: unknown): boolean {
   return isRecord(error) ? Object.values(error).some(isFault) : Boolean(error)
 }
