@@ -5,7 +5,9 @@ import { boundsOf, countRequest } from '../../server/chat/count.ts'
 import { partsOfContent } from '../../server/chat/parts/content.ts'
 import { readBase64 } from '../../server/chat/parts/inline.ts'
 import { newBudget } from '../../server/chat/parts/source.ts'
+import { encodeRequest as aiSdkRequest } from '../../server/engines/chat/ai-sdk/encode-request.ts'
 import type { ChatRequest } from '../../server/engines/chat/contract.ts'
+import { readRequest } from '../../server/engines/chat/llama/read-request.ts'
 import { encodeRequest } from '../../server/engines/chat/openai/encode-request.ts'
 import type { RequestForm } from '../../server/engines/chat/openai/form/request-form.ts'
 import { countInput } from '../../server/engines/chat/sandbox/input-tokens.ts'
@@ -34,36 +36,30 @@ const described: ChatRequest = {
   ...{ model: 'm', n: 1, stream: false, messages: [] },
   tools: [{ type: 'function', function: { name: 'a', description: LONG.slice(0, 40 * MEBIBYTE) } }],
 }
-const called: ChatRequest = {
+const calls = (texts: readonly string[]): ChatRequest => ({
   ...{ model: 'm', n: 1, stream: false },
   messages: [
     {
       role: 'assistant',
       content: null,
-      tool_calls: [{ id: 'a', type: 'function', function: { name: 'a', arguments: '"\\'.repeat(20 * MEBIBYTE) } }],
-    },
-  ],
-}
-/** Brackets take longest to parse. */
-const nested: ChatRequest = {
-  ...{ model: 'm', n: 1, stream: false },
-  messages: [
-    {
-      role: 'assistant',
-      content: null,
-      tool_calls: Array.from({ length: 100 }, (_, i) => ({
+      tool_calls: texts.map((text, i) => ({
         ...{ id: `${i}`, type: 'function' },
-        function: { name: 'a', arguments: `{"a":${'['.repeat(32_000)}${']'.repeat(32_000)}}` },
+        function: { name: 'a', arguments: text },
       })),
     },
   ],
-}
+})
+const called = calls(['"\\'.repeat(20 * MEBIBYTE)])
+/** Brackets take longest to parse. */
+const nested = calls(Array.from({ length: 100 }, () => `{"a":${'['.repeat(32_000)}${']'.repeat(32_000)}}`))
+const escaped = calls([`{"a":"${'\\n'.repeat(20 * MEBIBYTE)}"}`])
 const namespaces = Array.from({ length: 100 }, (_, i) => ({
   ...{ type: 'namespace', name: `n${i}` },
   tools: Array.from({ length: 10 }, (_, j) => ({
     ...{ type: 'function', name: `t${j}`, parameters: { a: LONG.slice(0, 60_000) } },
   })),
 }))
+const PACKAGE = { package: '@ai-sdk/google' }
 const FORM: RequestForm = {
   max_tokens_field: 'max_tokens',
   system_messages: 'separate',
@@ -75,6 +71,7 @@ const FORM: RequestForm = {
   stream_plain: false,
   refused: new Set(),
 }
+const live = () => new AbortController().signal
 /** To count so many tokens takes minutes; what it is about shows in the first turns. */
 const soon = () => AbortSignal.timeout(300)
 
@@ -96,6 +93,10 @@ const WORK: Record<string, () => unknown> = {
   'estimate a tool described in 40 MiB': () => countRequest(described, { signal: soon() }),
   'count ideographs that make no words': () => countTokensInTurns(IDEOGRAPHS),
   'read the arguments of 100 calls': () => encodeRequest(nested, FORM, { model: 'm', stream: false }, soon()),
+  'read the arguments of 100 calls for a package': () => aiSdkRequest(nested, PACKAGE, soon()),
+  'read arguments of 40 MiB for a package': () => aiSdkRequest(escaped, PACKAGE, live()),
+  'read the arguments of 100 calls for a local model': () => readRequest(nested, 'merged', soon()),
+  'read arguments of 40 MiB for a local model': () => readRequest(escaped, 'merged', live()),
   'bound the tokens of a call with arguments of 40 MiB': () => boundsOf(called),
 }
 

@@ -11,15 +11,30 @@ const conversation = (...texts: string[]): ChatMessage[] =>
 const BROKEN = ['{"at":"no', '[1]', '[]', '5', '"x"', 'null', '', ' ', '{"a":1}{"b":2}', '{"a":NaN}']
 const WHOLE = ['{"at": "noon"}', ' {"at":"noon"}\n']
 
-test('the arguments of an earlier call are always a JSON object, as every server wants it', () => {
-  for (const text of BROKEN) assert.deepEqual(argumentsOf(text), {}, text)
-  for (const text of WHOLE) assert.deepEqual(argumentsOf(text), { at: 'noon' }, text)
+const objectsOf = async (...texts: string[]) => [...(await argumentsOf(conversation(...texts))).values()]
+
+test('the arguments of an earlier call are always a JSON object, as every server wants it', async () => {
+  assert.deepEqual(
+    await objectsOf(...BROKEN),
+    BROKEN.map(() => ({})),
+  )
+  assert.deepEqual(
+    await objectsOf(...WHOLE),
+    WHOLE.map(() => ({ at: 'noon' })),
+  )
   const empty = BROKEN.map(() => '{}')
   assert.deepEqual(withObjectArguments(conversation(...BROKEN, ...WHOLE)), conversation(...empty, ...WHOLE))
+})
+
+test('long arguments keep their texts, whatever is escaped in them, but none is nested deeper than a body may be', async () => {
+  const long = `{"a":"${'ä'.repeat(100_000)}","b":"\\u0000\\ud800"}`
+  assert.deepEqual(await objectsOf(long), [{ a: 'ä'.repeat(100_000), b: '\ufffd\ufffd' }])
+  assert.deepEqual(await objectsOf(`{"a":${'['.repeat(50_000)}${']'.repeat(50_000)}}`), [{}])
 })
 
 test('the same in a long conversation, and for a call of any length that was cut', async () => {
   const long = `{"a":"${'x'.repeat(100_000)}"}`
   const cut = long.slice(0, -2)
   assert.deepEqual(await withObjectArguments(conversation(long, '{"a', cut)), conversation(long, '{}', '{}'))
+  assert.deepEqual(await objectsOf(long, '{"a', cut), [JSON.parse(long), {}, {}])
 })

@@ -67,7 +67,7 @@ export function aiSdkChat(options: AiSdkChatOptions, env: Pick<EngineEnv, 'log' 
     const reader = partReader()
     let begun = false
     try {
-      const call = encodeRequest(request, options)
+      const call = await encodeRequest(request, options, signal)
       await rehearse(rehearsal.languageModel(request.model), call)
       const abortSignal = AbortSignal.any([signal, leaving.signal])
       const ask = (each: CallOptions) => partsOf({ ...each, abortSignal }, request.model)

@@ -1,4 +1,4 @@
-import { argumentsOf } from '../call-arguments.ts'
+import type { ParsedArguments } from '../call-arguments.ts'
 import { portableCallId } from '../call-id.ts'
 import type { ChatMessage, ChatPart, ChatToolCall, TextPart } from '../contract.ts'
 import { isBlank } from '../empty.ts'
@@ -11,11 +11,11 @@ import { refused } from './refused.ts'
  * before it has calls. Earlier reasoning is left out: providers take it back only with a signature of theirs, which a chat request does not
  * carry. Source: https://github.com/epam/ai-dial-adapter-vertexai/issues/214. Throws EngineError `rejected` for what cannot be sent.
  */
-export function encodeMessages(messages: readonly ChatMessage[]): PromptMessage[] {
-  const toolNames = new Map<string, string>()
+export function encodeMessages(messages: readonly ChatMessage[], inputs: ParsedArguments): PromptMessage[] {
+  const calls: Calls = { inputs, names: new Map() }
   const prompt: PromptMessage[] = []
   for (const message of messages) {
-    const encoded = encodeMessage(message, toolNames)
+    const encoded = encodeMessage(message, calls)
     const last = prompt.at(-1)
     if (encoded.role === 'tool' && last?.role === 'tool') last.content.push(...encoded.content)
     else prompt.push(encoded)
@@ -23,7 +23,10 @@ export function encodeMessages(messages: readonly ChatMessage[]): PromptMessage[
   return prompt
 }
 
-function encodeMessage(message: ChatMessage, toolNames: Map<string, string>): PromptMessage {
+/** `names`: of the tools, by the ids of the calls so far. */
+type Calls = { inputs: ParsedArguments; names: Map<string, string> }
+
+function encodeMessage(message: ChatMessage, calls: Calls): PromptMessage {
   switch (message.role) {
     case 'system':
     case 'developer':
@@ -31,10 +34,10 @@ function encodeMessage(message: ChatMessage, toolNames: Map<string, string>): Pr
     case 'user':
       return { role: 'user', content: partsOf(message.content).map(encodePart) }
     case 'assistant':
-      return { role: 'assistant', content: encodeAssistant(message, toolNames) }
+      return { role: 'assistant', content: encodeAssistant(message, calls) }
     case 'tool': {
       const { tool_call_id } = message
-      const toolName = toolNames.get(tool_call_id)
+      const toolName = calls.names.get(tool_call_id)
       if (toolName === undefined) throw refused('messages', 'a tool result must follow its tool call.')
       const output = { type: 'text' as const, value: textOf(message.content) }
       return { role: 'tool', content: [{ type: 'tool-result', toolCallId: callId(tool_call_id), toolName, output }] }
@@ -44,17 +47,17 @@ function encodeMessage(message: ChatMessage, toolNames: Map<string, string>): Pr
 
 function encodeAssistant(
   { content, refusal, tool_calls = [] }: Extract<ChatMessage, { role: 'assistant' }>,
-  toolNames: Map<string, string>,
+  { inputs, names }: Calls,
 ): Extract<PromptMessage, { role: 'assistant' }>['content'] {
   const written = textOf(content ?? '')
   const text = isBlank(written) ? (refusal ?? '') : written
-  for (const { id, function: called } of tool_calls) toolNames.set(id, called.name)
-  return [...(isBlank(text) ? [] : [{ type: 'text' as const, text }]), ...tool_calls.map(encodeCall)]
+  for (const { id, function: called } of tool_calls) names.set(id, called.name)
+  const calls = tool_calls.map((call) => encodeCall(call, inputs.get(call)))
+  return [...(isBlank(text) ? [] : [{ type: 'text' as const, text }]), ...calls]
 }
 
-function encodeCall({ id, function: { name, arguments: text }, extra_content }: ChatToolCall): ToolCallPart {
+function encodeCall({ id, function: { name }, extra_content }: ChatToolCall, input: unknown): ToolCallPart {
   const providerOptions = metadataOf(extra_content)
-  const input = argumentsOf(text)
   return {
     type: 'tool-call',
     toolCallId: callId(id),

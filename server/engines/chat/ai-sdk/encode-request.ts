@@ -1,3 +1,4 @@
+import { argumentsOf } from '../call-arguments.ts'
 import type { ChatRequest, ChatResponseFormat, ChatTool, ChatToolChoice } from '../contract.ts'
 import { sentSampling } from '../sampling.ts'
 import { orderedMessages } from '../system-messages.ts'
@@ -5,11 +6,12 @@ import { encodeMessages } from './encode-messages.ts'
 import type { CallOptions, Tool } from './model.ts'
 import { refused } from './refused.ts'
 
-/** One request as the AI SDK takes it. Throws EngineError `rejected` that names the field when there is no place for it. */
-export function encodeRequest(
+/** One request as the AI SDK takes it. Throws EngineError `rejected` that names the field when there is no place for it. `signal`: see `argumentsOf`. */
+export async function encodeRequest(
   request: ChatRequest,
   options: { package: string; provider_options?: ProviderOptions; system_messages?: 'merged' | 'separate' },
-): CallOptions {
+  signal: AbortSignal,
+): Promise<CallOptions> {
   const oneCall = request.parallel_tool_calls === false ? ONE_CALL.get(options.package) : undefined
   refuseForeign(request)
   const { reasoning_effort } = request
@@ -22,7 +24,7 @@ export function encodeRequest(
   })
   const sampling = sentSampling(request)
   return withoutAbsent({
-    prompt: encodeMessages(messages),
+    prompt: encodeMessages(messages, await argumentsOf(request.messages, signal)),
     maxOutputTokens: request.max_tokens,
     temperature: sampling.temperature,
     stopSequences: request.stop,

@@ -83,11 +83,13 @@ export function llamaChat(options: LlamaOptions, env: LlamaEnv = {}, package_url
     inputs: 'url',
     async generate(request, signal) {
       signal.throwIfAborted()
-      const { batches } = await run('generate', readRequest(request, options.system_messages), signal)
+      const turn = await readRequest(request, options.system_messages, signal)
+      const { batches } = await run('generate', turn, signal)
       return batches
     },
     async countTokens(request, signal) {
-      const { accepted } = await run('count', readRequest({ ...request, n: 1 }, options.system_messages), signal)
+      const turn = await readRequest({ ...request, n: 1 }, options.system_messages, signal)
+      const { accepted } = await run('count', turn, signal)
       return accepted
     },
     close: () => model.close(),

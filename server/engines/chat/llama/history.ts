@@ -1,4 +1,4 @@
-import { argumentsOf } from '../call-arguments.ts'
+import type { ParsedArguments } from '../call-arguments.ts'
 import type { ChatMessage, ChatPart, TextPart } from '../contract.ts'
 import { joinInstructions } from '../system-messages.ts'
 import type { HistoryItem, ModelPart } from './protocol.ts'
@@ -11,6 +11,7 @@ import { refusal } from './refuse.ts'
  */
 export function historyOf(
   messages: readonly ChatMessage[],
+  calls: ParsedArguments,
   system_messages: 'merged' | 'separate' = 'merged',
 ): HistoryItem[] {
   const history: HistoryItem[] = []
@@ -22,7 +23,7 @@ export function historyOf(
     if (message.role === 'tool') {
       addResult(history, message.tool_call_id, { path, text: textOf(message.content, path) })
     } else if (message.role === 'assistant') {
-      addModelParts(history, partsOf(message, path))
+      addModelParts(history, modelPartsOf(message, path, calls))
     } else {
       const text = textOf(message.content, path)
       const last = history.at(-1)
@@ -40,12 +41,16 @@ export function historyOf(
 /** A call knows its id until its result is found. */
 type Call = Extract<ModelPart, { type: 'functionCall' }> & { id?: string }
 
-function partsOf(message: Extract<ChatMessage, { role: 'assistant' }>, path: string): ModelPart[] {
+function modelPartsOf(
+  message: Extract<ChatMessage, { role: 'assistant' }>,
+  path: string,
+  inputs: ParsedArguments,
+): ModelPart[] {
   const text = message.content === null ? '' : textOf(message.content, path)
   const written = text === '' ? (message.refusal ?? '') : text
   const calls = (message.tool_calls ?? []).map(
-    ({ id, function: { name, arguments: json } }, i): Call => ({
-      ...{ type: 'functionCall', id, name, params: argumentsOf(json) },
+    (call, i): Call => ({
+      ...{ type: 'functionCall', id: call.id, name: call.function.name, params: inputs.get(call) },
       startsNewChunk: i === 0,
     }),
   )

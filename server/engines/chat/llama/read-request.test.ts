@@ -10,9 +10,9 @@ const request = (more: Partial<ChatRequest> = {}): ChatRequest => ({
 const call = (id: string) => ({ id, type: 'function' as const, function: { name: 'f', arguments: '{"a":1}' } })
 const tool = { type: 'function' as const, function: { name: 'f', parameters: { type: 'object' } } }
 
-function refused(more: Partial<ChatRequest>): string {
+async function refused(more: Partial<ChatRequest>): Promise<string> {
   try {
-    readRequest(request(more))
+    await readRequest(request(more))
   } catch (error) {
     const { public_message, param } = error as { public_message: string; param: string }
     assert.ok(public_message.startsWith(`${param}: `))
@@ -21,7 +21,7 @@ function refused(more: Partial<ChatRequest>): string {
   return assert.fail('it was accepted')
 }
 
-test('calls, their results and what the model wrote next are one item of the history', () => {
+test('calls, their results and what the model wrote next are one item of the history', async () => {
   const messages: ChatMessage[] = [
     {
       role: 'developer',
@@ -40,7 +40,7 @@ test('calls, their results and what the model wrote next are one item of the his
   const part = (result: string, startsNewChunk: boolean) => ({
     ...{ type: 'functionCall', name: 'f', params: { a: 1 }, startsNewChunk, result },
   })
-  assert.deepEqual(readRequest(request({ messages })).history, [
+  assert.deepEqual((await readRequest(request({ messages }))).history, [
     { type: 'system', text: 'Be\nterse.' },
     { type: 'user', text: 'go' },
     {
@@ -54,18 +54,18 @@ test('calls, their results and what the model wrote next are one item of the his
   ])
 })
 
-test('arguments of a call that are no object are sent as an empty one', () => {
+test('arguments of a call that are no object are sent as an empty one', async () => {
   const broken = { ...call('1'), function: { name: 'f', arguments: '{"a' } }
   const messages: ChatMessage[] = [
     { role: 'user', content: 'go' },
     { role: 'assistant', content: null, tool_calls: [broken] },
   ]
-  const { history } = readRequest(request({ messages }))
+  const { history } = await readRequest(request({ messages }))
   const called = { type: 'functionCall', name: 'f', params: {}, startsNewChunk: true }
   assert.deepEqual(history[1], { type: 'model', response: [called] })
 })
 
-test('system messages are one item at the start, and messages of the user in a row one, unless they are to be separate', () => {
+test('system messages are one item at the start, and messages of the user in a row one, unless they are to be separate', async () => {
   const messages: ChatMessage[] = [
     { role: 'user', content: 'now' },
     { role: 'user', content: 'go' },
@@ -77,12 +77,12 @@ test('system messages are one item at the start, and messages of the user in a r
   const user = (text: string) => ({ type: 'user', text })
   const model = (...response: string[]) => ({ type: 'model', response })
   const system = (text: string) => ({ type: 'system', text })
-  assert.deepEqual(readRequest(request({ messages })).history, [
+  assert.deepEqual((await readRequest(request({ messages }))).history, [
     system('Be terse.\n\nBe kind.'),
     user('now\n\ngo'),
     model('Yes.', 'Done.'),
   ])
-  assert.deepEqual(readRequest(request({ messages }), 'separate').history, [
+  assert.deepEqual((await readRequest(request({ messages }), 'separate')).history, [
     user('now'),
     user('go'),
     model('Yes.'),
@@ -92,51 +92,54 @@ test('system messages are one item at the start, and messages of the user in a r
   ])
 })
 
-test('sampling has the defaults of llama-server, a seed of its own each time, and penalties only when asked for', () => {
-  const { seed, ...rest } = readRequest(request()).sampling
+test('sampling has the defaults of llama-server, a seed of its own each time, and penalties only when asked for', async () => {
+  const { seed, ...rest } = (await readRequest(request())).sampling
   assert.deepEqual(rest, { temperature: 0.8, top_p: 0.95, top_k: 40, min_p: 0.05, penalty: null })
   assert.ok(Number.isInteger(seed) && seed >= 0)
-  assert.notEqual(seed, readRequest(request()).sampling.seed)
-  assert.equal(readRequest(request({ seed: -1 })).sampling.seed, 2 ** 32 - 2)
-  assert.deepEqual(readRequest(request({ presence_penalty: 1 })).sampling.penalty, {
+  assert.notEqual(seed, (await readRequest(request())).sampling.seed)
+  assert.equal((await readRequest(request({ seed: -1 }))).sampling.seed, 2 ** 32 - 2)
+  assert.deepEqual((await readRequest(request({ presence_penalty: 1 }))).sampling.penalty, {
     ...{ repetition: 1, frequency: 0, presence: 1 },
   })
 })
 
-test('tools are offered as tool_choice allows', () => {
+test('tools are offered as tool_choice allows', async () => {
   const other = { type: 'function' as const, function: { name: 'g' } }
-  const offered = (more: Partial<ChatRequest>) =>
-    Object.keys(readRequest(request({ tools: [tool, other], ...more })).functions ?? {})
-  assert.deepEqual(offered({}), ['f', 'g'])
-  assert.deepEqual(offered({ tool_choice: 'none' }), [])
+  const offered = async (more: Partial<ChatRequest>) =>
+    Object.keys((await readRequest(request({ tools: [tool, other], ...more }))).functions ?? {})
+  assert.deepEqual(await offered({}), ['f', 'g'])
+  assert.deepEqual(await offered({ tool_choice: 'none' }), [])
   const allowed_tools = { mode: 'auto' as const, tools: [{ type: 'function' as const, function: { name: 'g' } }] }
-  assert.deepEqual(offered({ tool_choice: { type: 'allowed_tools', allowed_tools } }), ['g'])
-  assert.equal(readRequest(request({ tools: [tool], parallel_tool_calls: false })).calls_max, 1)
+  assert.deepEqual(await offered({ tool_choice: { type: 'allowed_tools', allowed_tools } }), ['g'])
+  assert.equal((await readRequest(request({ tools: [tool], parallel_tool_calls: false }))).calls_max, 1)
 })
 
-test('a reasoning effort is a limit of tokens', () => {
-  const limit = (reasoning_effort: string) => readRequest(request({ reasoning_effort })).thought_tokens
-  assert.deepEqual(['none', 'low', 'high'].map(limit), [0, 512, null])
+test('a reasoning effort is a limit of tokens', async () => {
+  const limit = async (reasoning_effort: string) => (await readRequest(request({ reasoning_effort }))).thought_tokens
+  assert.deepEqual(await Promise.all(['none', 'low', 'high'].map(limit)), [0, 512, null])
 })
 
-test('what a local model cannot do is refused by its field', () => {
+test('what a local model cannot do is refused by its field', async () => {
   const image = { type: 'image_url' as const, image_url: { url: 'https://a.example/a.png' } }
   const json: ChatRequest['response_format'] = { type: 'json_object' }
-  assert.match(refused({ messages: [{ role: 'user', content: [image] }] }), /^messages\[0\]\.content\[0\]: .*image_url/)
-  assert.match(refused({ messages: [{ role: 'user', content: 'a', name: 'Bo' }] }), /^messages\[0\]\.name: /)
   assert.match(
-    refused({ messages: [{ role: 'tool', tool_call_id: 'x', content: '' }] }),
+    await refused({ messages: [{ role: 'user', content: [image] }] }),
+    /^messages\[0\]\.content\[0\]: .*image_url/,
+  )
+  assert.match(await refused({ messages: [{ role: 'user', content: 'a', name: 'Bo' }] }), /^messages\[0\]\.name: /)
+  assert.match(
+    await refused({ messages: [{ role: 'tool', tool_call_id: 'x', content: '' }] }),
     /^messages\[0\]\.tool_call_id: /,
   )
-  assert.match(refused({ logprobs: true }), /^logprobs: /)
-  assert.match(refused({ logit_bias: { hello: 1 } }), /^logit_bias: /)
-  assert.match(refused({ tools: [tool], tool_choice: 'required' }), /^tool_choice: /)
-  assert.match(refused({ tools: [tool], response_format: json }), /^response_format: /)
-  assert.match(refused({ extra: { min_tokens: 3 } }), /^min_tokens: /)
-  assert.match(refused({ reasoning_effort: 'enormous' }), /^reasoning_effort: /)
+  assert.match(await refused({ logprobs: true }), /^logprobs: /)
+  assert.match(await refused({ logit_bias: { hello: 1 } }), /^logit_bias: /)
+  assert.match(await refused({ tools: [tool], tool_choice: 'required' }), /^tool_choice: /)
+  assert.match(await refused({ tools: [tool], response_format: json }), /^response_format: /)
+  assert.match(await refused({ extra: { min_tokens: 3 } }), /^min_tokens: /)
+  assert.match(await refused({ reasoning_effort: 'enormous' }), /^reasoning_effort: /)
   const strict = { ...tool.function, strict: true, parameters: { type: 'object', properties: { a: { pattern: 'x' } } } }
   assert.match(
-    refused({ tools: [{ type: 'function', function: strict }] }),
+    await refused({ tools: [{ type: 'function', function: strict }] }),
     /^tools\[0\]\.function\.parameters\.properties\.a\.pattern: /,
   )
 })

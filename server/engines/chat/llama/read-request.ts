@@ -1,4 +1,5 @@
 import { randomInt } from 'node:crypto'
+import { argumentsOf } from '../call-arguments.ts'
 import type { ChatRequest, ChatTool } from '../contract.ts'
 import { grammarSchema } from './grammar-schema.ts'
 import { historyOf } from './history.ts'
@@ -14,15 +15,22 @@ const THOUGHT_TOKENS: Readonly<Record<string, number | null>> = {
   ...{ high: null, xhigh: null },
 }
 
-/** One choice of a request, checked. Throws EngineError `rejected`, naming the field, for what this engine cannot do. */
-export function readRequest(request: ChatRequest, system_messages?: 'merged' | 'separate'): Turn {
+/**
+ * One choice of a request, checked. Throws EngineError `rejected`, naming the field, for what this engine cannot do. `signal`: see
+ * `argumentsOf`.
+ */
+export async function readRequest(
+  request: ChatRequest,
+  system_messages?: 'merged' | 'separate',
+  signal?: AbortSignal,
+): Promise<Turn> {
   refuseUnsupported(request)
   const functions = functionsOf(request)
   const grammar = grammarOf(request)
   if (functions !== null && grammar !== null)
     throw refusal('response_format', 'cannot be combined with tools; send one of the two')
   return {
-    history: historyOf(request.messages, system_messages),
+    history: historyOf(request.messages, await argumentsOf(request.messages, signal), system_messages),
     functions,
     calls_max: request.parallel_tool_calls === false ? 1 : null,
     grammar,
