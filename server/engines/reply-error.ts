@@ -1,4 +1,4 @@
-import { asRecord, isRecord } from '../platform/json/record.ts'
+import { asRecord, isRecord, jsonIn } from '../platform/json/record.ts'
 import { OutboundError } from '../platform/outbound/error.ts'
 import type { OutboundReply } from '../platform/outbound/exchange.ts'
 import { EngineError, type EngineErrorKind } from './engine-error.ts'
@@ -118,7 +118,7 @@ type Found = { layers: ReadonlyMap<string, unknown>[]; texts: string[] }
 function collect(value: unknown, found: Found, depth: number): void {
   if (depth > DEPTH_MAX) return
   if (typeof value === 'string') {
-    const inner = jsonIn(value)
+    const inner = objectIn(value)
     if (inner !== undefined) collect(inner, found, depth + 1)
     else if (value.trim() !== '' && !PAGE.test(value)) found.texts.push(value.slice(0, MESSAGE_MAX).trim())
   } else if (Array.isArray(value)) {
@@ -145,13 +145,8 @@ function layerOf(value: Record<string, unknown>): Map<string, unknown> {
 /** A page of a proxy says no more than its status. */
 const PAGE = /^\s*<(!doctype|html|head|body|\?xml)\b/i
 
-function jsonIn(words: string): unknown {
-  if (!/^\s*[{[]/.test(words)) return undefined
-  try {
-    return JSON.parse(words.trim()) as unknown
-  } catch {
-    return undefined
-  }
+function objectIn(words: string): unknown {
+  return /^\s*[{[]/.test(words) ? jsonIn(words.trim()) : undefined
 }
 
 /** What is in these members, none of it empty: those of the first object first. */

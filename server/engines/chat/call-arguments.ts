@@ -1,6 +1,6 @@
 import { ApiError } from '../../platform/errors.ts'
 import { parseJson } from '../../platform/json/parse.ts'
-import { asRecord } from '../../platform/json/record.ts'
+import { asRecord, jsonIn } from '../../platform/json/record.ts'
 import { turnTaker } from '../../platform/turns.ts'
 import type { ChatMessage, ChatToolCall } from './contract.ts'
 
@@ -84,9 +84,5 @@ async function longObjectIn(written: string, signal: AbortSignal | undefined): P
 const ALL_TEXT = { except: new Set<string>(), within: new Set<string>() }
 
 function objectIn(written: string): Record<string, unknown> | null {
-  try {
-    return asRecord(JSON.parse(written))
-  } catch {
-    return null
-  }
+  return asRecord(jsonIn(written))
 }

@@ -64,6 +64,7 @@ function joined(before: string | ChatPart[], after: string | ChatPart[], own: Ch
   return parts
 }
 
-function partsOf(content: string | ChatPart[]): ChatPart[] {
+/** Content as parts. */
+export function partsOf(content: string | ChatPart[]): ChatPart[] {
   return typeof content === 'string' ? [{ type: 'text', text: content }] : content
 }

@@ -1,4 +1,4 @@
-import { asRecord } from '../../platform/json/record.ts'
+import { asRecord, jsonIn } from '../../platform/json/record.ts'
 import type { ModerationResult } from './contract.ts'
 
 export type Reading = Pick<ModerationResult, 'verdict' | 'categories'>
@@ -108,7 +108,7 @@ function readQwen3Guard(answer: string, controversial: 'allow' | 'block'): Readi
 
 /** One JSON object. One that answers twice does not allow, since parsers disagree about which of the two counts. */
 function readSafeguard(answer: string): Reading | null {
-  const json = asRecord(parse(answer))
+  const json = asRecord(jsonIn(answer))
   if (json?.violation === 0 && answer.match(/"violation"\s*:/g)?.length === 1) return ALLOW
   const first = /"violation"\s*:\s*("?)([\w.+-]*)\1/.exec(answer)?.[2]?.toLowerCase()
   if (first !== '1' && first !== 'true' && first !== 'yes') return null
@@ -167,11 +167,3 @@ export function readProbability(logprobs: unknown, block_above: number): Reading
 
 /** Servers round the logarithm of certainty, to slightly above 0 at times. */
 const ROUNDING = 1e-3
-
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return null
-  }
-}

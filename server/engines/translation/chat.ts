@@ -1,4 +1,5 @@
 import Type from 'typebox'
+import { jsonIn } from '../../platform/json/record.ts'
 import { type ChatMessage, completeChat, OpenaiClientOptions, openaiClient } from '../openai-client.ts'
 import { unreadableReply } from '../reply-error.ts'
 import { secondsForLength, type TranslationEngine, type TranslationResult } from './contract.ts'
@@ -71,7 +72,7 @@ const RESPONSE_FORMATS = {
 /** Models wrap JSON in reasoning and code fences: only what is between the outermost braces is read. */
 function readAnswer(answer: string): TranslationResult {
   const output = answer.replace(/^[\s\S]*<\/think>/, '')
-  const json = parse(output.slice(output.indexOf('{'), output.lastIndexOf('}') + 1))
+  const json = jsonIn(output.slice(output.indexOf('{'), output.lastIndexOf('}') + 1))
   if (typeof json !== 'object' || json === null) throw unreadableReply('the answer is not JSON')
   const { translation, depicted_text: listed } = json as { translation?: unknown; depicted_text?: unknown }
   const depicted_text = listed ?? []
@@ -79,12 +80,4 @@ function readAnswer(answer: string): TranslationResult {
   if (!Array.isArray(depicted_text) || !depicted_text.every((text) => typeof text === 'string'))
     throw unreadableReply('the depicted text is not a list of texts')
   return { translation, depicted_text }
-}
-
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return null
-  }
 }

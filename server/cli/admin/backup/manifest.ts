@@ -3,6 +3,7 @@ import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import Type from 'typebox'
 import { Value } from 'typebox/value'
+import { jsonIn } from '../../../platform/json/record.ts'
 import { CommandError } from '../command.ts'
 
 /** Of the layout below. A program reads backups up to this format; it changes when an older program would misread one. */
@@ -71,7 +72,7 @@ function digestOf(manifest: object): string {
 
 /** Throws CommandError for a directory that is no whole backup, one of a newer format, or one whose manifest was changed. */
 export async function readManifest(dir: string): Promise<Manifest> {
-  const found = await readFile(join(dir, MANIFEST), 'utf8').then(parsed, (error: NodeJS.ErrnoException) => {
+  const found = await readFile(join(dir, MANIFEST), 'utf8').then(jsonIn, (error: NodeJS.ErrnoException) => {
     const reason = error.code === 'ENOENT' ? 'It has no manifest.json' : error.message
     throw new CommandError(`${dir} is not a whole backup. ${reason}: name a directory that 'kinora admin backup' made.`)
   })
@@ -84,12 +85,4 @@ export async function readManifest(dir: string): Promise<Manifest> {
   }
   if (sha256 === digestOf(manifest) && Value.Check(Manifest, manifest)) return manifest
   throw new CommandError(`The backup ${dir} is damaged: manifest.json is not as it was written. Use another backup.`)
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return null
-  }
 }

@@ -51,7 +51,7 @@ export function aiSdkChat(options: AiSdkChatOptions, env: Pick<EngineEnv, 'log' 
   const rehearsal = factory(providerSettings(options, withoutServer)) as Provider
 
   /** The parts of an answer, also of one that comes as a whole. */
-  async function partsOf(call: CallOptions, model: string): Promise<AsyncIterable<StreamPart>> {
+  async function streamedParts(call: CallOptions, model: string): Promise<AsyncIterable<StreamPart>> {
     try {
       const { stream } = await provider.languageModel(model).doStream(call)
       return stream as AsyncIterable<StreamPart> & ReadableStream<StreamPart>
@@ -70,7 +70,7 @@ export function aiSdkChat(options: AiSdkChatOptions, env: Pick<EngineEnv, 'log' 
       const call = await encodeRequest(request, options, signal)
       await rehearse(rehearsal.languageModel(request.model), call)
       const abortSignal = AbortSignal.any([signal, leaving.signal])
-      const ask = (each: CallOptions) => partsOf({ ...each, abortSignal }, request.model)
+      const ask = (each: CallOptions) => streamedParts({ ...each, abortSignal }, request.model)
       const parts = await ask(call).catch((thrown: unknown) => {
         if (call.reasoning === undefined || !isThinkingMissing(thrown)) throw thrown
         const { reasoning: _, ...without } = call

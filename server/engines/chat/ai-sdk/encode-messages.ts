@@ -1,7 +1,7 @@
 import type { ParsedArguments } from '../call-arguments.ts'
 import { portableCallId } from '../call-id.ts'
 import type { ChatMessage, ChatPart, ChatToolCall, TextPart } from '../contract.ts'
-import { isBlank } from '../empty.ts'
+import { isBlank, partsOf } from '../empty.ts'
 import { metadataOf } from './extra-content.ts'
 import type { FilePart, PromptMessage, ToolCallPart } from './model.ts'
 import { refused } from './refused.ts'
@@ -70,10 +70,6 @@ function encodeCall({ id, function: { name }, extra_content }: ChatToolCall, inp
 /** Anthropic and Bedrock take no other form, and no provider gives another. Source: https://github.com/vercel/ai/issues/5171 */
 function callId(id: string): string {
   return /^[\w-]{1,64}$/.test(id) ? id : portableCallId(id)
-}
-
-function partsOf(content: string | ChatPart[]): ChatPart[] {
-  return typeof content === 'string' ? [{ type: 'text', text: content }] : content
 }
 
 function textOf(content: string | TextPart[]): string {

@@ -1,4 +1,4 @@
-import { asRecord, isRecord } from '../../../platform/json/record.ts'
+import { asRecord, isRecord, jsonIn } from '../../../platform/json/record.ts'
 import { errorDetail } from '../../reply-error.ts'
 import { readFinishReason } from '../finish-reason.ts'
 import { deltaOf } from '../openai/read/choice.ts'
@@ -43,11 +43,10 @@ const OBJECTS = /^\s*[{[]\s*["{}\]]/
 
 /** What is no JSON stays as it is, for the package to report. */
 function eventsOf(text: string, seen: Seen): string {
-  try {
-    const object: unknown = JSON.parse(text)
-    if (isRecord(object)) return eventOf(textOf(asChunk(object, seen), { object, text }))
-  } catch {
-    // It may be several objects, or one with numbers that are not JSON.
+  const only = jsonIn(text)
+  if (isRecord(only)) {
+    const chunk = asChunk(only, seen)
+    return eventOf(chunk === only ? text : JSON.stringify(chunk))
   }
   try {
     const objects = [...jsonValues(text.replace(MARK_AT_END, ''))].flat()
@@ -56,11 +55,6 @@ function eventsOf(text: string, seen: Seen): string {
   } catch {
     return eventOf(text)
   }
-}
-
-/** The text of `known` is known. */
-function textOf(value: unknown, known: { object: unknown; text: string }): string {
-  return value === known.object ? known.text : JSON.stringify(value)
 }
 
 function eventOf(data: string): string {

@@ -1,4 +1,4 @@
-import { asRecord, isRecord } from '../../../platform/json/record.ts'
+import { asRecord, isRecord, jsonIn } from '../../../platform/json/record.ts'
 import { errorDetail } from '../../reply-error.ts'
 import { WAIT_MS } from '../openai/end-timer.ts'
 import { unwrapped } from '../openai/read/completion.ts'
@@ -32,7 +32,7 @@ export function withJsonReplies(fetch: typeof globalThis.fetch): typeof globalTh
     const streamed = (reading: Reading) => new Response(streamOf(begun, pieces, reading), { status, headers })
     const text = await readFirstJson(pieces, begun)
     if (text === null) return streamed(isBinary(begun) ? asTheyAre() : asEvents())
-    const value = parsed(text)
+    const value = jsonIn(text)
     if (value === undefined || isChunk(value)) return streamed(asEvents())
     const error = errorOf(value)
     if (error === null) {
@@ -82,15 +82,6 @@ const PAGE = /^\s*</
 /** No text begins with such a byte, which is one of a length in AWS's event streams. */
 function isBinary([first]: readonly Uint8Array[]): boolean {
   return first?.[0] === 0
-}
-
-/** Undefined for several texts. */
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
 }
 
 function isChunk(value: unknown): boolean {

@@ -1,4 +1,5 @@
 import type { ContextOverflow } from '../../engine-error.ts'
+import { isCount } from '../usage.ts'
 
 /**
  * Whether an error of a model server means that the request is too long, and its token counts when it names them. The wordings are in the
@@ -74,8 +75,4 @@ function numberOf(pattern: RegExp, message: string): number | undefined {
 function figures(limit: unknown, asked: unknown, answer: number | undefined): ContextOverflow | undefined {
   if (!isCount(limit) || !isCount(asked)) return undefined
   return answer === undefined || answer > asked ? { limit, asked } : { limit, asked, input: asked - answer }
-}
-
-function isCount(value: unknown): value is number {
-  return Number.isSafeInteger(value)
 }

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { isRecord } from '../../../platform/json/record.ts'
+import { isRecord, jsonIn } from '../../../platform/json/record.ts'
 import type { ChatEngine, ChatEvent, ChatRequest } from '../../chat/contract.ts'
 import { EngineError } from '../../engine-error.ts'
 import { type Check, NotApplicable } from '../check.ts'
@@ -72,7 +72,7 @@ export const CHAT_CHECKS: ReadonlyArray<Check<ChatSubject>> = [
         const [first] = calls
         assert.equal(first?.name, WEATHER.function.name, 'another tool is called')
         const text = calls.filter(({ call }) => call === first?.call).reduce((all, each) => all + each.arguments, '')
-        assert.ok(isRecord(parsed(text)), 'the arguments are not a JSON object')
+        assert.ok(isRecord(jsonIn(text)), 'the arguments are not a JSON object')
       }
       return undefined
     },
@@ -83,7 +83,7 @@ export const CHAT_CHECKS: ReadonlyArray<Check<ChatSubject>> = [
     async run(subject, signal) {
       needs(subject, 'structured_outputs')
       const text = textOf(await eventsOf(subject, { response_format: CITY, messages: ASKS_CITY }, signal))
-      const answer = parsed(text)
+      const answer = jsonIn(text)
       assert.ok(isRecord(answer), 'the answer is not a JSON object')
       assert.equal(typeof answer.city, 'string', 'the answer is not what the schema asks for')
       assert.ok(Number.isInteger(answer.population), 'the answer is not what the schema asks for')
@@ -248,14 +248,6 @@ async function eventsCalling(subject: ChatSubject, stream: boolean, signal: Abor
 
 function needs({ capabilities }: ChatSubject, name: string): void {
   if (!capabilities.has(name)) throw new NotApplicable(`\`${name}\` is not among the capabilities of its entry`)
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return null
-  }
 }
 
 function textOf(events: readonly ChatEvent[]): string {

@@ -1,16 +1,15 @@
 import Type from 'typebox'
-import { isRecord } from '../../../platform/json/record.ts'
 import { type EngineClient, engineClient } from '../../../platform/outbound/client.ts'
 import { BaseUrl, Origin } from '../../base-url.ts'
 import type { Mistake } from '../../engine-entry.ts'
 import { EngineError } from '../../engine-error.ts'
 import { CapabilityOptions, capabilityMistakes, narrowCapabilities, type Protocol } from '../capabilities.ts'
-import type { JsonValue, RenderRequest, Ticket, VideoEngine } from '../contract.ts'
+import type { RenderRequest, Ticket, VideoEngine } from '../contract.ts'
 import { send } from '../http/call.ts'
 import { jsonWithDataUrls } from '../http/data-url.ts'
 import { type ListPage, recoverFromList, startedRenders } from '../recover-from-list.ts'
 import { refuseUnsupported } from '../refuse-unsupported.ts'
-import { type ClipPlace, openClip } from '../reply/open-clip.ts'
+import { type ClipPlace, openClip, outputUrl } from '../reply/open-clip.ts'
 import { readCancel, readList, readStart, readState, refuseShortened } from '../reply/read.ts'
 import { isRenderId } from '../reply/view.ts'
 import { arkDialect } from './dialects/ark.ts'
@@ -220,10 +219,6 @@ function pageReader(client: EngineClient, dialect: Dialect): () => Promise<ListP
 /** The same for every entry of the configuration that leads to this engine. */
 function renderKey(address: string, { paths }: Dialect, id: string): string {
   return `${new URL(address).href.replace(/\/+$/, '')}${paths.start}/${id}`
-}
-
-function outputUrl(output: JsonValue): string | null {
-  return isRecord(output) && typeof output.url === 'string' ? output.url : null
 }
 
 function readTicket(ticket: Ticket): string {

@@ -1,4 +1,4 @@
-import { asRecord, isRecord } from '../../../platform/json/record.ts'
+import { asRecord, isRecord, jsonIn } from '../../../platform/json/record.ts'
 import type { EngineReply } from '../../../platform/outbound/client.ts'
 import { EngineError, type EngineErrorKind } from '../../engine-error.ts'
 import { type Meaning, meaningOfCode, meaningOfText, plainWord } from '../../error-words.ts'
@@ -146,7 +146,7 @@ const MORE_TEXTS = ['taskstatusmsg', 'statusmsg', 'statusmessage', 'detail', 'de
 const FINE = new Set(['', 'success', 'successful', 'succeed', 'succeeded', 'ok', 'completed', 'accepted', 'created'])
 
 function complaintOf({ members }: Layer): Complaint {
-  const { error, detail } = { error: parsed(members.get('error')), detail: members.get('detail') }
+  const { error, detail } = { error: errorInText(members.get('error')), detail: members.get('detail') }
   const errors = members.get('errors')
   const first = [error, detail, errors].map((value) => asRecord(Array.isArray(value) ? value[0] : value) ?? {})
   const base = asRecord(members.get('baseresp')) ?? {}
@@ -184,14 +184,10 @@ function httpStatus(value: unknown): number | null {
 }
 
 /** Gateways put the body of an upstream's error into a text. */
-function parsed(value: unknown): unknown {
+function errorInText(value: unknown): unknown {
   if (typeof value !== 'string' || !value.trimStart().startsWith('{')) return value
-  try {
-    const inner = JSON.parse(value) as unknown
-    return (isRecord(inner) && inner.error) || inner
-  } catch {
-    return value
-  }
+  const inner = jsonIn(value)
+  return (isRecord(inner) && inner.error) || (inner ?? value)
 }
 
 /** Every text in a value, as far as it may say why. */

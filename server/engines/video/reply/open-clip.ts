@@ -1,10 +1,11 @@
 import { parseExact } from '../../../platform/json/parse-exact.ts'
+import { isRecord } from '../../../platform/json/record.ts'
 import { type EngineClient, publicRequest } from '../../../platform/outbound/client.ts'
 import { discard, type OutboundReply } from '../../../platform/outbound/exchange.ts'
 import { HOPS_MAX, locationOf } from '../../../platform/outbound/redirect.ts'
 import { EngineError } from '../../engine-error.ts'
 import { callError, statusError, unreadableReply } from '../../reply-error.ts'
-import type { RenderState } from '../contract.ts'
+import type { JsonValue, RenderState } from '../contract.ts'
 import { clipInside, HEAD_BYTES, isClip } from './clip-bytes.ts'
 import { findVideoUrl } from './clip-url.ts'
 import { readState } from './read.ts'
@@ -18,6 +19,11 @@ type OutputOptions = { trusted_origins?: readonly string[] | undefined }
 /** Bounds one download. */
 const OUTPUT_MS = 900_000
 const OUTPUT_BYTES_MAX = 2 * 1024 ** 3
+
+/** Where a finished render said that its clip is. */
+export function outputUrl(output: JsonValue): string | null {
+  return isRecord(output) && typeof output.url === 'string' ? output.url : null
+}
 
 /**
  * Opens a finished clip. What is answered is judged by its bytes, whatever type it is given; JSON may hold the clip itself. A redirect is

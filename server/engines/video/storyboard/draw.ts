@@ -5,7 +5,7 @@ import type { Size } from '../../../media/aspect.ts'
 import { decodable, PICTURE } from '../../../media/pictures.ts'
 import { seededRandom } from '../../seeded-random.ts'
 import { type Caption, unitsOf } from './captions.ts'
-import type { Layer } from './scenes.ts'
+import { even, evenDown, type Layer } from './scenes.ts'
 import type { Still } from './timeline.ts'
 
 /** A customer's file that cannot be decoded. */
@@ -218,12 +218,4 @@ export async function drawScrim(size: Size, path: string): Promise<Words> {
   }
   await writeFile(path, scrim)
   return { width, height, path, format: 'rgba', phases: 1, x: 0, y: size.height - height }
-}
-
-function even(length: number): number {
-  return 2 * Math.ceil(length / 2)
-}
-
-function evenDown(length: number): number {
-  return 2 * Math.floor(length / 2)
 }

@@ -218,10 +218,10 @@ function repeat(times: number, draw: () => string): string {
   return Array.from({ length: times }, draw).join('')
 }
 
-function even(length: number): number {
+export function even(length: number): number {
   return 2 * Math.ceil(length / 2)
 }
 
-function evenDown(length: number): number {
+export function evenDown(length: number): number {
   return 2 * Math.floor(length / 2)
 }

@@ -1,5 +1,4 @@
 import Type from 'typebox'
-import { isRecord } from '../../../platform/json/record.ts'
 import { type EngineClient, engineClient } from '../../../platform/outbound/client.ts'
 import { BaseUrl, baseUrlMistakes, namesVersion, Origin } from '../../base-url.ts'
 import type { Mistake } from '../../engine-entry.ts'
@@ -11,13 +10,13 @@ import {
   narrowCapabilities,
   type Protocol,
 } from '../capabilities.ts'
-import type { JsonValue, RenderRequest, RenderState, Ticket, VideoEngine } from '../contract.ts'
+import type { RenderRequest, RenderState, Ticket, VideoEngine } from '../contract.ts'
 import { send } from '../http/call.ts'
 import { jsonWithDataUrls } from '../http/data-url.ts'
 import { type ListPage, recoverFromList, startedRenders } from '../recover-from-list.ts'
 import { refuseUnsupported, renderMode } from '../refuse-unsupported.ts'
 import type { Words } from '../reply/complaint.ts'
-import { openClip } from '../reply/open-clip.ts'
+import { openClip, outputUrl } from '../reply/open-clip.ts'
 import { readCancel, readList, readPoll, readStart, refuseShortened } from '../reply/read.ts'
 import { isRenderId } from '../reply/view.ts'
 import type { Dialect, WrittenStart } from './dialects/dialect.ts'
@@ -270,10 +269,6 @@ async function readPage(client: EngineClient, after: string | null): Promise<Lis
 
 function addressOf(dialect: Dialect, request: RenderRequest): Where {
   return dialect.separate_references && renderMode(request) === 'references' ? 'references' : 'base'
-}
-
-function outputUrl(output: JsonValue): string | null {
-  return isRecord(output) && typeof output.url === 'string' ? output.url : null
 }
 
 function readTicket(ticket: Ticket): { id: string; where: Where } {

@@ -1,3 +1,4 @@
+import { jsonIn } from '../../../../platform/json/record.ts'
 import { beginsJson, type JsonEnd, jsonEnd, readToEnd } from '../read/json-end.ts'
 
 /**
@@ -31,8 +32,8 @@ export function write(call: CallArguments, piece: string): string {
 
 export function isSameJson(a: string, b: string): boolean {
   if (a === b) return true
-  const value = parsed(a)
-  return value !== undefined && JSON.stringify(value) === JSON.stringify(parsed(b))
+  const value = jsonIn(a)
+  return value !== undefined && JSON.stringify(value) === JSON.stringify(jsonIn(b))
 }
 
 /** Whether arguments that begin like this may be the `{}` or `null` that some servers send before the arguments. */
@@ -73,15 +74,6 @@ function newOf(call: CallArguments, piece: string): string {
 /** The JSON in a text that is JSON encoded twice; any other text as it is. */
 function unquoted(text: string): string {
   if (!/^\s*"\s*[{[]/.test(text)) return text
-  const inner = parsed(text)
+  const inner = jsonIn(text)
   return typeof inner === 'string' && beginsJson(inner) ? inner : text
-}
-
-/** Undefined for what is not JSON. */
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
 }
