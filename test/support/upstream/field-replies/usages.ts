@@ -73,6 +73,10 @@ export const USAGES: Readonly<Record<string, FieldReply>> = {
     ]),
     ...{ text: 'Hi', usage: { input: 5000, output: 20 }, package: 'the package takes the last usage' },
   },
+  'usage after [DONE] in the same read': {
+    reply: stream([text('Hi', 'stop'), 'data: [DONE]\n\n', last(), '{"choices"'], { done: false }),
+    text: 'Hi',
+  },
   'usage in x_groq': {
     reply: stream([text('Hi'), { ...end('stop'), x_groq: { id: 'req_1', usage: USAGE } }]),
     ...{ text: 'Hi', package: 'the package of Groq reads it' },

@@ -28,28 +28,36 @@ export type StreamReader = {
 
 /**
  * Reads the body of an answer: a stream of events, one JSON text, or one for each chunk, several of which may share a line. Each is parsed
- * once; `[DONE]` or the end of the body ends it.
+ * once; `[DONE]` or the end of the body ends it. Of what follows `[DONE]` only the usage is read, and only what comes in the same read.
  */
 export function streamReader(reader: CompletionReader): StreamReader {
   let sink: ChatEvent[] = []
   let read = 0
   let isBare = false
   let isList = false
+  let isMarked = false
   let done = false
   const lines = sseParser((event) => {
     if (done) return
-    if (event.data.startsWith('[DONE]')) return finish('mark')
+    if (isMarked) return readLate(event)
+    isMarked = event.data.startsWith('[DONE]')
+    if (isMarked) return
     const object = objectOf(event)
     if (object === null) return readWords(event.data)
     if (object !== undefined) return readObject(object, event)
     for (const each of jsonValues(event.data.replace(MARK_AT_END, ''))) readObject(each, event)
-    if (MARK_AT_END.test(event.data)) finish('mark')
+    isMarked = MARK_AT_END.test(event.data)
   })
   const ending = (): BodyEnd => (!isBare || read !== 1 ? 'body' : isList ? 'list' : 'json')
 
   /** Words are no part of an answer, but may say why there is none. */
   function readWords(words: string): void {
-    if (!done && words !== 'null') reader.read({ message: words }, sink)
+    if (words !== 'null') reader.read({ message: words }, sink)
+  }
+
+  function readLate(event: SseEvent): void {
+    const { usage } = asRecord(objectOf(event)) ?? {}
+    if (usage != null) reader.read({ usage }, sink)
   }
 
   function readObject(object: unknown, { bare }: SseEvent): void {
@@ -64,22 +72,28 @@ export function streamReader(reader: CompletionReader): StreamReader {
     done = true
   }
 
+  /** Nothing that cannot be read after the mark takes back what came before it. */
+  function readMarked(read: () => void): void {
+    try {
+      read()
+    } catch (error) {
+      if (!isMarked) throw error
+    }
+    if (isMarked && !done) finish('mark')
+  }
+
   return {
     feed(chunk, events) {
       sink = events
-      try {
-        lines.feed(chunk)
-      } catch (error) {
-        if (!done) throw error
-      }
+      readMarked(() => lines.feed(chunk))
     },
     flush(events) {
       sink = events
-      if (!done) lines.flush()
+      if (!done) readMarked(lines.flush)
     },
     end(events) {
       sink = events
-      lines.end()
+      readMarked(lines.end)
       if (!done) finish(ending())
     },
     cut(events) {
