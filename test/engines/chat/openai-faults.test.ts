@@ -209,7 +209,7 @@ test('unreachable: connection refused, or a name that does not resolve', async (
 
 test('refused credentials and spent credit are logged for the operator, with what the server says but no host', async () => {
   const alarms: string[] = []
-  const log = { error: (event: string, fields?: object) => void alarms.push(event + JSON.stringify(fields)) }
+  const log = { error: (event: string, fields?: object) => void alarms.push(event + JSON.stringify(fields)), warn() {} }
   await withEngine(
     {},
     async ({ engine, upstream }) => {
@@ -261,7 +261,7 @@ type Subject = { upstream: ChatUpstream; engine: ReturnType<typeof openaiChat> }
 async function withEngine(
   options: Partial<OpenaiChatOptions>,
   body: (subject: Subject) => Promise<void>,
-  log?: { error(event: string, fields?: object): void },
+  log?: { error(event: string, fields?: object): void; warn(): void },
 ): Promise<void> {
   const upstream = await startChatUpstream()
   const engine = openaiChat({ kind: 'openai', base_url: upstream.url, ...options }, log ? { log } : {})

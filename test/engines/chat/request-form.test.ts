@@ -16,42 +16,45 @@ test('what a server refuses of the way in which we write requests is left out of
   ]
   type Json = { messages: [{ tool_calls: Array<typeof call & { extra_content?: object }> }, { tool_call_id: string }] }
   const calls = ({ messages: [{ tool_calls }, { tool_call_id }] }: Json) => [tool_calls[0]!.id, tool_call_id]
-  const cases: ReadonlyArray<[body: object, member: (json: Json & Record<string, unknown>) => unknown, then: unknown]> =
+  const cases: ReadonlyArray<
+    [body: object, member: (json: Json & Record<string, unknown>) => unknown, then: unknown, setting?: RegExp]
+  > = [
+    // Azure's Mistral: https://github.com/NousResearch/hermes-agent/issues/9705
+    [extra('stream_options', 'include_usage'), (json) => json.stream_options, undefined],
+    // Mistral: https://github.com/editor-code-assistant/eca/issues/231
     [
-      // Azure's Mistral: https://github.com/NousResearch/hermes-agent/issues/9705
-      [extra('stream_options', 'include_usage'), (json) => json.stream_options, undefined],
-      // Mistral: https://github.com/editor-code-assistant/eca/issues/231
-      [
-        { object: 'error', message: extra('max_completion_tokens'), type: 'invalid_request_error' },
-        (json) => [json.max_completion_tokens, json.max_tokens],
-        [undefined, 5],
-      ],
-      [
-        extra('messages', 0, 'tool_calls', 0, 'extra_content'),
-        (json) => json.messages[0].tool_calls[0]!.extra_content,
-        undefined,
-      ],
-      // https://github.com/zed-industries/zed/issues/53034
-      [
-        error(`Tool call id was ${id} but must be a-z, A-Z, 0-9, with a length of 9.`),
-        calls,
-        ['2e061de36', '2e061de36'],
-      ],
-      [
-        error("Invalid 'messages[0].tool_calls[0].id': string too long. Expected a string with maximum length 40."),
-        calls,
-        ['2e061de36', '2e061de36'],
-      ],
-    ]
-  for (const [body, member, then] of cases) {
-    await withUpstream({}, async ({ ask, upstream, alarms }) => {
+      { object: 'error', message: extra('max_completion_tokens'), type: 'invalid_request_error' },
+      (json) => [json.max_completion_tokens, json.max_tokens],
+      [undefined, 5],
+      /max_tokens_field: max_tokens/,
+    ],
+    [
+      extra('messages', 0, 'tool_calls', 0, 'extra_content'),
+      (json) => json.messages[0].tool_calls[0]!.extra_content,
+      undefined,
+    ],
+    // https://github.com/zed-industries/zed/issues/53034
+    [error(`Tool call id was ${id} but must be a-z, A-Z, 0-9, with a length of 9.`), calls, ['2e061de36', '2e061de36']],
+    [
+      error("Invalid 'messages[0].tool_calls[0].id': string too long. Expected a string with maximum length 40."),
+      calls,
+      ['2e061de36', '2e061de36'],
+    ],
+  ]
+  for (const [body, member, then, setting] of cases) {
+    await withUpstream({}, async ({ ask, upstream, alarms, warnings }) => {
       const request = textRequest('m', { stream: true, messages, max_tokens: 5 })
       upstream.reply({ kind: 'json', status: 422, body })
       for (let i = 0; i < 2; i++) assertEventOrder(await ask(request), 1)
       const sent = upstream.requests.map(({ json }) => member(json as Json & Record<string, unknown>))
       assert.equal(sent.length, 3, JSON.stringify(body))
       assert.notDeepEqual(sent[0], then)
-      assert.equal(alarms.length, 1)
+      // No setting leaves these out; only the name of the limit is a setting.
+      const logged = setting === undefined ? [[], [/nothing to set/]] : [[setting], []]
+      for (const [i, lines] of [alarms, warnings].entries()) {
+        assert.equal(lines.length, logged[i]!.length, lines.join())
+        for (const [j, pattern] of logged[i]!.entries()) assert.match(lines[j]!, pattern)
+      }
       assert.deepEqual(sent.slice(1), [then, then])
     })
   }
@@ -123,7 +126,12 @@ test('a refusal of the value of a limit is not taken for one of its name', () =>
     assert.equal(upstream.requests.length, 1)
   }))
 
-type Subject = { upstream: ChatUpstream; alarms: string[]; ask(request: ChatRequest): Promise<ChatEvent[]> }
+type Subject = {
+  upstream: ChatUpstream
+  alarms: string[]
+  warnings: string[]
+  ask(request: ChatRequest): Promise<ChatEvent[]>
+}
 
 async function withUpstream(
   options: Partial<OpenaiChatOptions>,
@@ -131,11 +139,15 @@ async function withUpstream(
 ): Promise<void> {
   const upstream = await startChatUpstream()
   const alarms: string[] = []
-  const error = (_: string, fields: object = {}) => void alarms.push(JSON.stringify(fields))
-  const log = { error, warn() {}, info() {}, debug() {} }
+  const warnings: string[] = []
+  const into =
+    (lines: string[]) =>
+    (event: string, fields: object = {}) =>
+      void lines.push(event + JSON.stringify(fields))
+  const log = { error: into(alarms), warn: into(warnings) }
   const engine = openaiChat({ kind: 'openai', base_url: upstream.url, ...options }, { log })
   try {
-    await body({ upstream, alarms, ask: (request) => allEvents(engine, request) })
+    await body({ upstream, alarms, warnings, ask: (request) => allEvents(engine, request) })
   } finally {
     await engine.close?.()
     await upstream.close()

@@ -12,7 +12,7 @@ import { SystemMessages } from '../system-messages.ts'
 import { call } from './call.ts'
 import type { CallLimits, CallOutcome, CallTarget } from './call-ends.ts'
 import { encodeRequest } from './encode-request.ts'
-import { formAdvice, otherForm, type RequestForm, withoutParts } from './form/request-form.ts'
+import { type FormAdvice, formAdvice, otherForm, type RequestForm, withoutParts } from './form/request-form.ts'
 import { completionReader } from './read/completion.ts'
 
 const Headers = Type.Record(
@@ -122,8 +122,7 @@ export function openaiChat(options: OpenaiChatOptions, env: OpenaiChatEnv = {}):
     const now = withoutParts(before, form.refused)
     if (now.refused.size === before.refused.size) return
     servers[server]!.form = now
-    const detail = formAdvice(before, now)
-    env.log?.error('chat_engine_needs_operator', { engine: 'openai', detail })
+    logForm(env.log, formAdvice(before, now))
   }
 
   async function send(server: number, form: RequestForm, ...[request, signal, total_ms]: Asking): Promise<CallOutcome> {
@@ -269,6 +268,11 @@ function healthAfter({ kind }: EngineError): 'worked' | 'failed' {
 /** Of the refusals of several servers, the one that names a time to retry. */
 function betterOf(before: EngineError | null, now: EngineError): EngineError {
   return before?.kind === 'overloaded' && now.kind !== 'overloaded' ? before : now
+}
+
+function logForm(log: OpenaiChatEnv['log'], { detail, needs_operator }: FormAdvice): void {
+  if (needs_operator) log?.error('chat_engine_needs_operator', { engine: 'openai', detail })
+  else log?.warn('chat_engine_form_refused', { engine: 'openai', detail })
 }
 
 function logIfOperatorNeeded(log: Pick<Log, 'error'> | undefined, error: EngineError): void {

@@ -108,7 +108,7 @@ test('an error of the library does not carry the prompt, and the engine answers 
 
 test('a process that dies fails its answers and is started again, with a line for the operator', async () => {
   const lines: unknown[] = []
-  const engine = standIn({}, { log: { error: (event, fields) => void lines.push([event, fields?.engine]) } })
+  const engine = standIn({}, { log: { error: (event, fields) => void lines.push([event, fields?.engine]), warn() {} } })
   await assert.rejects(allEvents(engine, ask('EXIT')), { kind: 'failed' })
   assert.equal(textOf(await allEvents(engine, ask('hello'))), 'hello')
   assert.deepEqual(lines, [['chat_engine_needs_operator', 'llama']])
@@ -120,7 +120,9 @@ test('a model that cannot be loaded fails every request for good, with the reaso
     ['GGUF CRASH', /exit code 134/],
   ] as const) {
     const lines: string[] = []
-    const env = { log: { error: (_: string, fields?: { detail?: string }) => void lines.push(fields!.detail!) } }
+    const env = {
+      log: { error: (_: string, fields?: { detail?: string }) => void lines.push(fields!.detail!), warn() {} },
+    }
     const engine: ChatEngine = standIn({ model_file: modelFile(content) }, env)
     for (let i = 0; i < 2; i++)
       await assert.rejects(engine.generate(ask('hello'), live()), { kind: 'permanent', message: reason })

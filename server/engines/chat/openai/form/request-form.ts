@@ -32,12 +32,19 @@ export function withoutParts(form: RequestForm, parts: Iterable<FormPart>): Requ
   return Object.assign({ ...form }, ...added.map((part) => CHANGES[part].setting), { refused })
 }
 
-/** What the log says to the operator when `other` turned out to be what the server takes. */
-export function formAdvice(form: RequestForm, other: RequestForm): string {
+/** `needs_operator`: whether a setting avoids the refusal. */
+export type FormAdvice = { detail: string; needs_operator: boolean }
+
+/** What the log says when `other` turned out to be what the server takes. */
+export function formAdvice(form: RequestForm, other: RequestForm): FormAdvice {
   const parts = [...other.refused].filter((part) => !form.refused.has(part))
   const settings = Object.entries(Object.assign({}, ...parts.map((part) => CHANGES[part].setting)))
-  const advice = settings.map(([name, value]) => ` Set ${name}: ${value}.`).join('')
-  return `The server refuses ${parts.join(', ')}. Requests are sent without until the next start.${advice}`
+  const needs_operator = settings.length > 0
+  const advice = needs_operator
+    ? settings.map(([name, value]) => `Set ${name}: ${value}.`).join(' ')
+    : 'There is nothing to set.'
+  const detail = `The server refuses ${parts.join(', ')}. Requests are sent without until the next start. ${advice}`
+  return { detail, needs_operator }
 }
 
 type Change = { setting?: Partial<RequestForm>; is_used?(form: RequestForm): boolean }
