@@ -84,12 +84,12 @@ function isBinary([first]: readonly Uint8Array[]): boolean {
   return first?.[0] === 0
 }
 
+/** Whether more is to follow: a message may be one piece of several, too. */
 function isChunk(value: unknown): boolean {
-  const { choices } = asRecord(value) ?? {}
-  return (
-    Array.isArray(choices) &&
-    choices.some((choice) => isRecord(choice) && isRecord(choice.delta) && !isRecord(choice.message))
-  )
+  const { object, choices } = asRecord(value) ?? {}
+  if (!Array.isArray(choices)) return false
+  if (object === 'chat.completion.chunk') return choices.length > 0
+  return choices.some((choice) => isRecord(choice) && isRecord(choice.delta) && !isRecord(choice.message))
 }
 
 /** The error in the place of an answer, or of its choice; null for none. */
