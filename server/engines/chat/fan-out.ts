@@ -8,6 +8,10 @@ import type { ChatEngine, ChatEvent, ChatRequest, TokenUsage } from './contract.
 export function fanOut(engine: ChatEngine): ChatEngine {
   return {
     ...engine,
+    // An engine may learn it while it is used.
+    get takes_reasoning() {
+      return engine.takes_reasoning === true
+    },
     async generate(request, signal) {
       if (request.n === 1) return engine.generate(request, signal)
       const stop = new AbortController()

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { ChatEvent, ChatRequest } from '../../../server/engines/chat/contract.ts'
-import { type OpenaiChatOptions, openaiChat } from '../../../server/engines/chat/openai/adapter.ts'
+import type { ChatEngine, ChatEvent, ChatRequest } from '../../../server/engines/chat/contract.ts'
+import { fanOut } from '../../../server/engines/chat/fan-out.ts'
+import { type OpenaiChatEnv, type OpenaiChatOptions, openaiChat } from '../../../server/engines/chat/openai/adapter.ts'
 import { type ChatUpstream, startChatUpstream } from '../../support/upstream/chat-upstream.ts'
 import { allEvents, assertEventOrder, textRequest } from './contract.ts'
 
@@ -71,13 +72,51 @@ test('a model that wants its reasoning back gets it, or a blank one, although th
     'The reasoning_content in the thinking mode must be passed back to the API.',
     'thinking is enabled but reasoning_content is missing in assistant tool call message at index 2',
   ]) {
-    await withUpstream({}, async ({ ask, upstream, alarms }) => {
+    await withUpstream({}, async ({ ask, upstream, alarms, engine }) => {
+      const fanned = fanOut(engine)
+      assert.deepEqual([engine.takes_reasoning, fanned.takes_reasoning], [false, false])
       upstream.reply({ kind: 'json', status: 400, body: { error: { message } } })
       await ask(textRequest('m', { messages: [...called({ reasoning: 'Hm.' }), ...called({})] }))
       const sent = upstream.requests.at(1)!.json!.messages as Array<{ reasoning_content?: string }>
       assert.deepEqual([sent[0]!.reasoning_content, sent[2]!.reasoning_content], ['Hm.', ' '])
       assert.match(alarms.join(), /reasoning_content_input/)
+      // From now on clients are given the reasoning to send back.
+      assert.deepEqual([engine.takes_reasoning, fanned.takes_reasoning], [true, true])
     })
+  }
+})
+
+test('what two requests learn of a server at once is left out of later ones, both of it', () =>
+  withUpstream({}, async ({ ask, upstream }) => {
+    const refuse = (message: string) => upstream.reply({ kind: 'json', status: 400, body: { error: { message } } })
+    refuse('Unknown field: stream_options')
+    refuse("Unsupported parameter: 'max_completion_tokens'")
+    const request = textRequest('m', { stream: true, max_tokens: 5 })
+    await Promise.all([ask(request), ask(request)])
+    await ask(request)
+    const { stream_options, max_completion_tokens, max_tokens } = upstream.requests.at(-1)!.json!
+    assert.deepEqual([stream_options, max_completion_tokens, max_tokens], [undefined, undefined, 5])
+    assert.equal(upstream.requests.length, 5)
+  }))
+
+test('all forms of a request have the time of one', { timeout: 20_000 }, async () => {
+  const total_seconds = 1000
+  for (const [spent_seconds, requests, kind] of [
+    [total_seconds, 1, 'rejected'],
+    [total_seconds - 0.1, 2, 'timeout'],
+  ] as const) {
+    let now = 0
+    const chance = { random: Math.random, now: () => now }
+    const spend = async ({ ask, upstream }: Subject) => {
+      upstream.reply({ kind: 'json', status: 400, body: { error: { message: 'Unknown field: stream_options' } } })
+      upstream.reply({ kind: 'stall' })
+      const asked = ask(textRequest('m', { stream: true }))
+      await upstream.received()
+      now = spent_seconds * 1000
+      await assert.rejects(asked, { kind })
+      assert.equal(upstream.requests.length, requests)
+    }
+    await withUpstream({ total_seconds, idle_seconds: total_seconds }, spend, { chance })
   }
 })
 
@@ -128,6 +167,7 @@ test('a refusal of the value of a limit is not taken for one of its name', () =>
 
 type Subject = {
   upstream: ChatUpstream
+  engine: ChatEngine
   alarms: string[]
   warnings: string[]
   ask(request: ChatRequest): Promise<ChatEvent[]>
@@ -136,6 +176,7 @@ type Subject = {
 async function withUpstream(
   options: Partial<OpenaiChatOptions>,
   body: (subject: Subject) => Promise<void>,
+  env: Pick<OpenaiChatEnv, 'chance'> = {},
 ): Promise<void> {
   const upstream = await startChatUpstream()
   const alarms: string[] = []
@@ -145,9 +186,9 @@ async function withUpstream(
     (event: string, fields: object = {}) =>
       void lines.push(event + JSON.stringify(fields))
   const log = { error: into(alarms), warn: into(warnings) }
-  const engine = openaiChat({ kind: 'openai', base_url: upstream.url, ...options }, { log })
+  const engine = openaiChat({ kind: 'openai', base_url: upstream.url, ...options }, { log, ...env })
   try {
-    await body({ upstream, alarms, warnings, ask: (request) => allEvents(engine, request) })
+    await body({ upstream, engine, alarms, warnings, ask: (request) => allEvents(engine, request) })
   } finally {
     await engine.close?.()
     await upstream.close()
