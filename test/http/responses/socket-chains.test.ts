@@ -1,5 +1,9 @@
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
 import { after, afterEach, before, beforeEach, test } from 'node:test'
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { sql } from 'kysely'
+import { anyoneWaits } from '../../support/data/meanwhile.ts'
 import type { TestPerson } from '../../support/http/app.ts'
 import { customer, type MeteredChatApp, startMeteredChatApp } from '../../support/http/metered-chat-app.ts'
 import { send } from '../../support/http/send.ts'
@@ -158,6 +162,43 @@ test('a failed continuation drops the cached response it continued; a stored one
     status: 400,
     code: 'previous_response_not_found',
   })
+})
+
+test('a continuation that is cancelled before its response begins leaves the cached response that it continued', async () => {
+  const [referred] = (await socket.turn({})).response.output
+  const { response } = await socket.turn({ store: false })
+  const previous_response_id = response.id
+  // So many that the work on them is given up once the client has cancelled.
+  const many = Array.from({ length: 1100 }, () => ({ role: 'user', content: 'Hi' }))
+  const input = [{ type: 'item_reference', id: referred.id }, ...many]
+  const { db } = service.app.database
+  await db.transaction().execute(async (tx) => {
+    await sql`lock table response_items in access exclusive mode`.execute(tx)
+    socket.send({ type: 'response.create', model: 'far-1', store: false, previous_response_id, input })
+    while (!(await anyoneWaits(db))) await nextTurn()
+    socket.send({ type: 'response.cancel' })
+    socket.ws.ping()
+    await once(socket.ws, 'pong')
+  })
+  assertError(await socket.events(), { status: 400, code: 'invalid_request_error', message: /cancelled before/ })
+  assert.equal((await socket.turn({ previous_response_id })).response.status, 'completed')
+})
+
+test('a cancelled response that cannot be stored ends with that error, and not as one that never began', async () => {
+  const { pool } = service.app.database
+  await pool.query(`
+    create function refuse_write() returns trigger language plpgsql as $$ begin raise exception 'refused'; end $$;
+    create trigger refuse_write before insert on responses for each row execute function refuse_write()`)
+  try {
+    const frames = textFrames(['So far']).slice(0, 2)
+    service.upstream.reply({ kind: 'stream', frames, finally: 'stall', done: false })
+    socket.send({ type: 'response.create', model: 'far-1', input: 'Count' })
+    while ((await socket.next()).type !== 'response.output_text.delta');
+    socket.send({ type: 'response.cancel' })
+    assertError(await socket.events(), { status: 500, code: 'server_error' })
+  } finally {
+    await pool.query('drop function refuse_write cascade')
+  }
 })
 
 test('an answer cut off by its length is `response.incomplete` and can be continued', async () => {

@@ -25,7 +25,8 @@ export async function meanwhile<Answer>(
   return answer!
 }
 
-async function anyoneWaits(db: Db): Promise<boolean> {
+/** Whether anyone waits for a lock. */
+export async function anyoneWaits(db: Db): Promise<boolean> {
   const { rows } = await sql`
     select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`.execute(db)
   return rows.length > 0
