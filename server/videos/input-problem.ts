@@ -119,5 +119,6 @@ const FAULTS: Record<ProbeFault, { what: string; remedy?: string }> = {
     remedy: 'Export it with one picture track, and upload the new file.',
   },
   too_large: { what: 'it has more than 50 megapixels', remedy: 'Upload a smaller one.' },
+  too_many_frames: { what: 'it has too many frames', remedy: 'Upload a shorter animation.' },
   time_limit: { what: 'it takes too much processor time to inspect' },
 }

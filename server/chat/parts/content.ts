@@ -120,6 +120,7 @@ async function requireIntactImage(source: PartSource, bytes: Buffer): Promise<vo
 
 export const IMAGE_PROBLEMS: Partial<Record<ProbeError['fault'], string>> = {
   too_large: 'the image has more than 50 megapixels. Send a smaller one.',
+  too_many_frames: 'the animation has too many frames. Send a shorter one.',
 }
 
 function textPart(bytes: Buffer, filename: string | undefined): ChatPart {

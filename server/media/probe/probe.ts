@@ -1,4 +1,4 @@
-import { IMAGE_PIXELS_MAX } from '../pictures.ts'
+import { hasTooManyFrames, IMAGE_PIXELS_MAX } from '../pictures.ts'
 import type { MediaFamily } from './recognize.ts'
 import { askWorker, WorkerError } from './workers.ts'
 
@@ -30,6 +30,7 @@ export type ProbeFault =
   | 'ends_early'
   | 'several_pictures'
   | 'too_large'
+  | 'too_many_frames'
   | 'time_limit'
 
 /** A file that is not usable media. `fault` says why; the message names no path. */
@@ -46,8 +47,9 @@ export class ProbeError extends Error {
 /** `owner`: whose file it is, since owners take turns; those without one share a line. `signal` ends the wait for a turn. */
 export type ProbeOptions = { owner?: string | undefined; signal?: AbortSignal | undefined }
 
-/** Reads the header of a picture, decoding nothing. Throws ProbeError `too_large` over 50 megapixels, `unreadable` for a broken one. */
+/** Reads the header of a picture, decoding nothing. Throws ProbeError `too_large` over 50 megapixels, `too_many_frames`, or `unreadable` for a broken one. */
 export async function checkPicture(bytes: Uint8Array): Promise<void> {
+  if (hasTooManyFrames(bytes)) throw new ProbeError('too_many_frames', 'The animation has too many frames.')
   // Not at the start: it brings a native library, of which a service without pictures has no need.
   const { default: sharp } = await import('sharp')
   try {
