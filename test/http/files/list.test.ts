@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, test } from 'node:test'
+import { openByteBudget } from '../../../server/platform/http/body/byte-budget.ts'
 import { type FilesApp, startFiles, uploaded } from '../../support/http/files-app.ts'
 import { type HttpResponse, send } from '../../support/http/send.ts'
 
@@ -152,16 +153,23 @@ test('401 without a key, 405 with the allowed methods for others', async () => {
   }
 })
 
-test('a page of thousands waits until the organization has room for it in memory', async () => {
+test('a page of thousands waits until the organization has room for it in memory, and is 429 when it has none in time', async () => {
   await upload(1)
-  const others = app.ctx.budget.open(`${app.org_id} reads`)
-  others.add(64 * 1024 * 1024)
-  let answered = false
-  const large = list('?limit=10000').finally(() => {
-    answered = true
-  })
-  assert.equal((await list()).status, 200)
-  assert.equal(answered, false)
-  others.end()
-  assert.equal((await large).status, 200)
+  const { budget } = app.ctx
+  try {
+    for (const [wait_seconds, status] of [
+      [0.01, 429],
+      [600, 200],
+    ] as const) {
+      app.ctx.budget = openByteBudget({ wait_seconds })
+      const others = app.ctx.budget.open(`${app.org_id} reads`)
+      others.add(64 * 1024 * 1024)
+      const large = list('?limit=10000')
+      assert.equal((await list()).status, 200)
+      if (status === 200) others.end()
+      assert.equal((await large).status, status)
+    }
+  } finally {
+    app.ctx.budget = budget
+  }
 })
