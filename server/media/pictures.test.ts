@@ -1,8 +1,13 @@
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, test } from 'node:test'
 import sharp from 'sharp'
-import { checkPicture } from './probe/probe.ts'
+import { checkPicture, probeFile } from './probe/probe.ts'
 
+const dir = await mkdtemp(join(tmpdir(), 'kinora-pictures-'))
+after(() => rm(dir, { recursive: true, force: true }))
 const still = sharp({ create: { width: 1, height: 1, channels: 3, background: 'teal' } })
 
 /** A part of a RIFF container. */
@@ -28,8 +33,14 @@ async function gif(frames: number): Promise<Buffer> {
 
 for (const [name, animation] of Object.entries({ WebP: webp, GIF: gif })) {
   test(`a ${name} of 100,000 frames is refused before a decoder reads them; one of 1,000 is a picture`, async () => {
-    await checkPicture(await animation(1000))
+    const path = join(dir, name)
+    const few = await animation(1000)
+    await checkPicture(few)
+    await writeFile(path, few)
+    assert.equal((await probeFile(path, 'image')).width, 1)
     const many = await animation(100_000)
+    await writeFile(path, many)
+    await assert.rejects(probeFile(path, 'image'), { fault: 'too_many_frames' })
     const before = process.cpuUsage()
     await assert.rejects(checkPicture(many), { fault: 'too_many_frames' })
     const { user, system } = process.cpuUsage(before)

@@ -1,8 +1,8 @@
-import { closeSync, openSync, readSync } from 'node:fs'
+import { closeSync, openSync, readFileSync, readSync } from 'node:fs'
 import { parentPort } from 'node:worker_threads'
 import type { Input, InputTrack, InputVideoTrack } from 'mediabunny'
 import sharp from 'sharp'
-import { decodable, PICTURE } from '../pictures.ts'
+import { decodable, hasTooManyFrames, PICTURE } from '../pictures.ts'
 import { isWholeMp4 } from './boxes.ts'
 import type {
   CopyReason,
@@ -32,6 +32,7 @@ parentPort?.on('message', async (task: WorkerTask) => {
   const reply = await carryOut(task).catch((error: unknown): ProbeFailure => {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return { missing: true }
     const message = error instanceof Error ? error.message : String(error)
+    if (message === TOO_MANY_FRAMES) return { fault: 'too_many_frames', message }
     if (/pixel limit/i.test(message)) return { fault: 'too_large', message: 'The image has too many pixels.' }
     return { fault: 'unreadable', message: 'The file is damaged or incomplete.' }
   })
@@ -58,6 +59,11 @@ async function probe(task: ProbeTask): Promise<Probed | ProbeFailure> {
 
 /** As `recognizeType`; an MP4 names its type in its first bytes, which are read at once instead of by one asynchronous read after another. */
 async function recognizeFile(path: string): Promise<RecognizedType> {
+  const head = headOf(path)
+  return head.toString('latin1', 4, 8) === 'ftyp' ? recognizeBytes(head) : recognizeType(path)
+}
+
+function headOf(path: string): Buffer {
   const head = Buffer.alloc(64)
   const file = openSync(path, 'r')
   try {
@@ -65,7 +71,7 @@ async function recognizeFile(path: string): Promise<RecognizedType> {
   } finally {
     closeSync(file)
   }
-  return head.toString('latin1', 4, 8) === 'ftyp' ? recognizeBytes(head) : recognizeType(path)
+  return head
 }
 
 /** A progressive JPEG is decoded as a whole, up to 6 bytes for each pixel: a larger one is left to the child process that a job starts. */
@@ -73,7 +79,16 @@ const PROGRESSIVE_PIXELS_MAX = 16_000_000
 
 type Picture = { result: ProbeResult; isTurned: boolean; isCheckedJpeg: boolean }
 
+/** Throws when a GIF or WebP has too many frames. The decoder's time is not of this thread, so no limit would end it. */
+function requireFewFrames(path: string): void {
+  if (/^GIF8|^RIFF....WEBP/s.test(headOf(path).toString('latin1')) && hasTooManyFrames(readFileSync(path)))
+    throw new Error(TOO_MANY_FRAMES)
+}
+
+const TOO_MANY_FRAMES = 'The animation has too many frames.'
+
 async function probeImage(path: string): Promise<Picture> {
+  requireFewFrames(path)
   const { autoOrient, orientation = 1, pages = 1, format, isProgressive } = await sharp(path, PICTURE).metadata()
   const { width, height } = autoOrient
   const result: ProbeResult = {
