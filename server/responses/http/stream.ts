@@ -4,6 +4,7 @@ import type { Principal } from '../../identity/caller/principal.ts'
 import { abortOnLeaving } from '../../platform/http/abort-on-disconnect.ts'
 import type { Lease } from '../../platform/http/body/byte-budget.ts'
 import { openEventStream, type StreamTiming } from '../../platform/http/sse.ts'
+import { nextTurn } from '../../platform/turns.ts'
 import { DONE, frameOf, type ResponseEvent } from '../events/event.ts'
 import type { ResponseRun } from '../run.ts'
 import type { ResponseObject } from '../schema/response.ts'
@@ -18,9 +19,7 @@ export async function streamRun(
   try {
     let events: readonly ResponseEvent[] | null = run.first
     while (events && !left.signal.aborted) {
-      let frames = ''
-      for (const event of events) frames += frameOf(event)
-      const full = stream.write(frames)
+      const full = stream.write(framesOf(events))
       if (full) await full
       events = await run.next()
     }
@@ -29,6 +28,12 @@ export async function streamRun(
     await run.stop()
   }
   return reply
+}
+
+function framesOf(events: readonly ResponseEvent[]): string {
+  let frames = ''
+  for (const event of events) frames += frameOf(event)
+  return frames
 }
 
 /** How stored events are streamed. `stopping` aborts when the service stops: followers then have a few seconds to see the end. */
@@ -48,7 +53,10 @@ export function streamBackground(
   return streamStored(ctx, streaming, (left) => followEvents(ctx, principal, from, left))
 }
 
-/** Streams stored events, each in one write, and the end mark. An error breaks the connection off without the end mark. */
+/**
+ * Streams stored events, those of a batch in one write, and the end mark. Many streams of one organization take turns with the work of
+ * others. An error breaks the connection off without the end mark.
+ */
 export async function streamStored(
   { log }: Pick<Context, 'log'>,
   { reply, timing, stopping }: Streaming,
@@ -59,11 +67,10 @@ export async function streamStored(
   const cutOff = cutOffAtStop(reply, left, stopping)
   try {
     for await (const events of eventsUntil(left.signal)) {
-      for (const event of events) {
-        const full = stream.write(frameOf(event))
-        if (full) await full
-        if (left.signal.aborted) return reply
-      }
+      await nextTurn()
+      const full = stream.write(framesOf(events))
+      if (full) await full
+      if (left.signal.aborted) return reply
     }
     if (!left.signal.aborted) stream.end(DONE)
   } catch (error) {

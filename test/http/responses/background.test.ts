@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { connect } from 'node:net'
 import { after, afterEach, before, test } from 'node:test'
 import { newColleague, newCustomer, type TestPerson } from '../../support/http/app.ts'
 import { type BackgroundApp, readStream, startBackgroundApp } from '../../support/http/background-app.ts'
@@ -36,8 +37,7 @@ const TERMINAL = ['response.completed', 'response.incomplete', 'response.failed'
 
 /** Reads a stream until its text holds `word`, then goes on as `rest`. */
 async function follow(path: string, word: string, { key }: { key: string } = service.person) {
-  const headers = { authorization: `Bearer ${key}` }
-  const answer = await fetch(`${front.app.url}/v1/responses/${path}`, { headers })
+  const answer = await fetch(`${front.app.url}/v1/responses/${path}`, { headers: { authorization: `Bearer ${key}` } })
   const reader = answer.body!.pipeThrough(new TextDecoderStream()).getReader()
   let text = ''
   while (!text.includes(word)) {
@@ -129,6 +129,16 @@ test('a follower in another process reads events live, and all of them by the en
   const [whole, tail] = [following.text + (await following.rest()), late.text + (await late.rest())]
   assert.equal(whole, await readStream(front.app, service.person, `${id}?stream=true`))
   assert.equal(tail, whole.slice(whole.indexOf('event: response.content_part.added')))
+})
+
+test('stored events are sent together, not each in a write of its own, since many may follow one response', async () => {
+  const { id } = (await front.submit()).body
+  await service.events(id)
+  const socket = connect(Number(new URL(front.app.url).port), '127.0.0.1')
+  const headers = `host: x\r\nconnection: close\r\nauthorization: Bearer ${service.person.key}`
+  socket.write(`GET /v1/responses/${id}?stream=true HTTP/1.1\r\n${headers}\r\n\r\n`)
+  const text = String(Buffer.concat(await Array.fromAsync(socket)))
+  assert.ok(text.split('\nevent: ').length > 2 * text.split(/\r\n[0-9a-f]+\r\nevent: /).length, text)
 })
 
 test('a running response that is cancelled by another process ends as cancelled, charged for what it produced', async () => {
