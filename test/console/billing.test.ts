@@ -117,7 +117,7 @@ test('usage by model, key, person and day adds up to what the ledger charged, to
     .first()
     .waitFor()
   await page.getByText(/^[\d.]+ kB of 100 GB$/).waitFor()
-  await page.getByText(/^Files 0 bytes, videos [\d.]+ kB, responses 0 bytes$/).waitFor()
+  await page.getByText(/^Files 0 bytes, videos [\d.]+ kB, responses 0 bytes, records [\d.]+ (kB|bytes)$/).waitFor()
   assert.deepEqual(await findBarriers(page), [])
   await screenshot('usage')
   await close()
