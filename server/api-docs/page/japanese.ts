@@ -213,7 +213,9 @@ export const JAPANESE: Readonly<Record<string, string>> = {
   'The same as an otpauth URI, to show as a QR code.': '同じ内容の otpauth URI。QR コードとして表示します。',
   'Bytes that the organization stores now, whatever the period.':
     '組織が現在保存しているバイト数。期間にはよりません。',
-  'Of all three together; null if there is none.': '3 つの合計の上限。なければ null。',
+  'Webhook events and moderation records, which are kept for 30 days.':
+    '30日間保存されるWebhookイベントとモデレーションの記録。',
+  'Of all together; null if there is none.': 'すべての合計の上限。なければ null。',
   'Of the model, key or person, if you may see it.': 'モデル、キー、メンバーの名前（知ることができる場合）。',
   'Decimal string with 8 fraction digits, fixed at submission.': '小数 8 桁の 10 進数の文字列。送信時に確定します。',
   'List who changed what in this organization, newest first': 'この組織で誰が何を変更したかの一覧（新しい順）',

@@ -7,7 +7,6 @@ import { newId } from '../../platform/ids.ts'
 import { actorOf, recordActivity } from '../activity/activity.ts'
 import type { Principal, Role } from '../caller/principal.ts'
 import { randomText } from '../keys/format.ts'
-import { countAttempt } from '../login/attempts.ts'
 import { hashPassword } from '../login/passwords.ts'
 import { type LoginContext, type SecondFactorDue, type SignedIn, signIn } from '../login/sign-in.ts'
 import { lockSession } from '../login/store.ts'
@@ -114,12 +113,8 @@ export async function accept(
     await join(db, invitation, { user_id: user.id, now })
     return { org_id: invitation.org_id, session }
   }
-  // Counted as a sign-in is, since it costs as much.
-  const { address } = acceptance
-  const counted = await countAttempt(db, { email: invitation.email, address, secrets: login.secrets, now })
   const password_hash = await hashPassword(password)
   await join(db, invitation, { newcomer: { name, password_hash }, now })
-  await counted.succeeded()
   return { org_id: invitation.org_id, session: await signIn(login, attempt) }
 }
 
