@@ -1,3 +1,4 @@
+import { asRecord } from '../../platform/json/record.ts'
 import { EngineError } from '../engine-error.ts'
 import { meaningOfCode, plainWord } from '../error-words.ts'
 import { printable } from '../reply-error.ts'
@@ -13,11 +14,17 @@ export type Ending = FinishReason | 'failed' | 'overloaded'
  * `insufficient_system_resource`, LM Studio's `stopReason`, DashScope's `null` with every chunk.
  */
 export function readFinishReason(value: unknown): Ending | null {
-  if (typeof value !== 'string') return null
-  const known = WORDS.get(value)
+  const text = reasonText(value)
+  if (typeof text !== 'string') return null
+  const known = WORDS.get(text)
   if (known !== undefined) return known
-  const word = plainWord(value.slice(0, 64))
-  return value.trim() === '' || NONE.has(word) ? null : endingOf(word)
+  const word = plainWord(text.slice(0, 64))
+  return text.trim() === '' || NONE.has(word) ? null : endingOf(word)
+}
+
+/** A reason as servers write it: SGLang's own is `{type: 'length', length: 9}`. */
+export function reasonText(value: unknown): unknown {
+  return asRecord(value)?.type ?? value
 }
 
 /**

@@ -108,7 +108,7 @@ export async function startChatUpstream(): Promise<ChatUpstream> {
 /** One chunk of a streamed answer, of choice 0 by default. */
 export function chunk(
   delta: object,
-  more: { index?: number; finish_reason?: string | null; logprobs?: unknown; usage?: unknown } = {},
+  more: { index?: number; finish_reason?: unknown; logprobs?: unknown; usage?: unknown } = {},
 ): object {
   const { index = 0, finish_reason = null, logprobs = null, ...members } = more
   return {

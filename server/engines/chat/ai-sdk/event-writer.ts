@@ -1,6 +1,6 @@
 import { asRecord, isRecord, jsonIn } from '../../../platform/json/record.ts'
 import { errorDetail } from '../../reply-error.ts'
-import { readFinishReason } from '../finish-reason.ts'
+import { readFinishReason, reasonText } from '../finish-reason.ts'
 import { deltaOf } from '../openai/read/choice.ts'
 import { isFilled } from '../openai/read/completion.ts'
 import { jsonValues } from '../openai/read/json-end.ts'
@@ -45,16 +45,21 @@ const OBJECTS = /^\s*[{[]\s*["{}\]]/
 function eventsOf(text: string, seen: Seen): string {
   const only = jsonIn(text)
   if (isRecord(only)) {
+    if (isPing(only)) return ''
     const chunk = asChunk(only, seen)
     return eventOf(chunk === only ? text : JSON.stringify(chunk))
   }
   try {
-    const objects = [...jsonValues(text.replace(MARK_AT_END, ''))].flat()
+    const objects = [...jsonValues(text.replace(MARK_AT_END, ''))].flat().filter((object) => !isPing(object))
     const events = objects.map((object) => eventOf(JSON.stringify(asChunk(object, seen))))
     return events.join('') + (MARK_AT_END.test(text) ? DONE : '')
   } catch {
     return eventOf(text)
   }
+}
+
+function isPing(object: unknown): boolean {
+  return isRecord(object) && (object.type === 'ping' || Object.keys(object).length === 0)
 }
 
 function eventOf(data: string): string {
@@ -71,16 +76,16 @@ function asChunk(object: unknown, seen: Seen): unknown {
   if (chunk === null || !Array.isArray(given)) return object
   const error = errorIn(chunk)
   if (error !== null && !(seen.reason && error === chunk)) return { error }
-  const choices = given.map((choice: unknown) => (isRecord(choice) ? asDelta(choice, seen) : choice))
+  const choices = given.filter(isRecord).map((choice) => asDelta(choice, seen))
   const { error: own, ...rest } = chunk
-  const isUnchanged = own === undefined && choices.every((choice, i) => choice === given[i])
+  const isUnchanged = own === undefined && given.every((choice, i) => choice === choices[i])
   return isUnchanged ? chunk : { ...rest, choices }
 }
 
 /** The error that a server gives in the place of an answer or of a choice; null for none. */
 export function errorIn(object: Record<string, unknown>): unknown {
   const choices = Array.isArray(object.choices) ? object.choices : []
-  const errors = [object, ...choices].map((each) => asRecord(each)?.error)
+  const errors = [object, object.x_groq, ...choices].map((each) => asRecord(each)?.error)
   const error = errors.find(isFilled)
   if (error !== undefined) return error
   return choices.length === 0 && saysError(errorDetail(object)) ? object : null
@@ -91,7 +96,8 @@ function asDelta(choice: Record<string, unknown>, seen: Seen): Record<string, un
   const message = asRecord(choice.message)
   const delta = deltaOf(choice, message !== null)
   seen.deltas ||= deltaOf({ delta }, true) !== null
-  seen.reason ||= readFinishReason(choice.finish_reason) !== null
-  if (delta === choice.delta && delta !== null) return choice
-  return { ...choice, delta: delta ?? (seen.deltas ? null : message) ?? {} }
+  const finish_reason = reasonText(choice.finish_reason)
+  seen.reason ||= readFinishReason(finish_reason) !== null
+  if (delta === choice.delta && delta !== null && finish_reason === choice.finish_reason) return choice
+  return { ...choice, delta: delta ?? (seen.deltas ? null : message) ?? {}, finish_reason }
 }

@@ -1,5 +1,6 @@
 import { asRecord } from '../../../platform/json/record.ts'
 import { EngineError } from '../../engine-error.ts'
+import { calledName } from '../call-id.ts'
 import type { ChatEvent, ExtraContent, FinishReason, TokenUsage } from '../contract.ts'
 import { type Ending, finishReason, readFinishReason } from '../finish-reason.ts'
 import { type JsonEnd, jsonEnd, readJson } from '../openai/read/json-end.ts'
@@ -59,12 +60,12 @@ export function partReader(): { read(part: StreamPart): ChatEvent[]; ended(): bo
           produced = true
           return [{ type: part.type, choice: 0, text: part.delta }]
         case 'tool-input-start':
-          return callDelta(part.id, part.toolName, '', extraContentOf(part.providerMetadata))
+          return callDelta(part.id, calledName(part.toolName), '', extraContentOf(part.providerMetadata))
         case 'tool-input-delta':
           return callDelta(part.id, '', part.delta)
         case 'tool-call': {
           const text = calls.get(part.toolCallId)?.written ? '' : part.input
-          return callDelta(part.toolCallId, part.toolName, text, extraContentOf(part.providerMetadata))
+          return callDelta(part.toolCallId, calledName(part.toolName), text, extraContentOf(part.providerMetadata))
         }
         case 'finish':
           return ending(part)

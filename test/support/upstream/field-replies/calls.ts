@@ -89,6 +89,20 @@ export const CALLS: Readonly<Record<string, FieldReply>> = {
     ]),
     ...{ calls: PAIR, package: READS_ITSELF },
   },
+  'tokens of the template behind the name of a call': {
+    reply: inTurn([call(0, 'a', 'look<|channel|>commentary', LOOK), call(1, 'b', 'go <|constrain|>json', GO)]),
+    calls: PAIR,
+  },
+  'two calls whose indexes are texts': {
+    reply: inTurn([
+      ...[call(0, 'a', 'look', '', { index: '0' }), call(1, 'b', 'look', '', { index: '1' })],
+      ...[
+        { index: '0', function: { arguments: LOOK } },
+        { index: '1', function: { arguments: GO } },
+      ],
+    ]),
+    ...{ calls: SAME, package: READS_ITSELF },
+  },
   'a call, and again with the same id': {
     reply: inTurn([call(0, 'a', 'look', LOOK), call(0, 'a', 'look', LOOK)]),
     ...{ calls: [['look', LOOK]], package: READS_ITSELF },

@@ -44,6 +44,10 @@ export const FINISH_REASONS: Readonly<Record<string, FieldReply>> = {
     ]),
     ...{ text: 'Half', finish: 'length', usage: null, package: READS_ITSELF },
   },
+  'a reason that is an object': {
+    reply: stream([text('Half'), end({ type: 'length', length: 9 }), last()], { done: false, finally: 'stall' }),
+    ...{ text: 'Half', finish: 'length' },
+  },
   'stop on every chunk': {
     reply: stream([
       chunk({ role: 'assistant', content: '' }, { finish_reason: 'stop' }),

@@ -30,7 +30,7 @@ export const BILLED: Tokens = { input: 10, output: 50 }
 
 export const last = (usage: unknown = USAGE, more: object = {}) => ({ ...chunk({}), choices: [], usage, ...more })
 export const text = (content: string, finish_reason: string | null = null) => chunk({ content }, { finish_reason })
-export const end = (finish_reason: string) => chunk({}, { finish_reason })
+export const end = (finish_reason: unknown) => chunk({}, { finish_reason })
 export const call = (index: number, id: string, name: string, piece: string, more: object = {}) => ({
   ...{ index, id, type: 'function', function: { name, arguments: piece } },
   ...more,

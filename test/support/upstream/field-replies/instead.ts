@@ -1,5 +1,5 @@
 import { chunk } from '../chat-upstream.ts'
-import { type FieldReply, READS_ITSELF, stream, text } from './frames.ts'
+import { type FieldReply, stream, text } from './frames.ts'
 
 const OPEN = { done: false, finally: 'stall' } as const
 const json = (object: object) => JSON.stringify(object)
@@ -24,6 +24,10 @@ export const INSTEAD: Readonly<Record<string, FieldReply>> = {
     'the end mark after words': ['data: The model is overloaded.\n\ndata: [DONE]\n\n'],
     'base_resp in an event': [{ choices: null, base_resp: { status_code: 1002, status_msg: 'overloaded' } }],
     'an error event in words': ['event: error\ndata: The model is overloaded.\n\n'],
+    'code and message after many pings': [
+      ...Array.from({ length: 9 }, () => ({ type: 'ping', message: 'wait' })),
+      BUSY,
+    ],
     'success false in an event': [{ success: false, errors: [{ message: 'overloaded' }] }],
     'code and message in an event without its blank line': [`data: ${json(BUSY)}\n`],
     'code and message beside no choices': [{ id: 'x', choices: [], ...BUSY }],
@@ -34,17 +38,12 @@ export const INSTEAD: Readonly<Record<string, FieldReply>> = {
     'an error in a choice in JSON': [json(inChoice({ message: { role: 'assistant', content: '' } }))],
   }),
   ...open(
-    { ...SAYS, package: READS_ITSELF },
-    {
-      'code and message after many pings': [
-        ...Array.from({ length: 9 }, () => ({ type: 'ping', message: 'wait' })),
-        BUSY,
-      ],
-    },
-  ),
-  ...open(
     { ...SAYS, text: 'Hel' },
     {
+      "Groq's error in x_groq after text": [
+        text('Hel', 'stop'),
+        { ...chunk({}), choices: [], x_groq: { id: 'r', error: 'over capacity, overloaded' } },
+      ],
       'code and message after text': [text('Hel'), BUSY],
       'an error after text': [text('Hel'), { error: BUSY }],
       'an error in a choice after text': [text('Hel'), inChoice({ delta: { content: '' } })],

@@ -187,6 +187,10 @@ export const SHAPES: Readonly<Record<string, FieldReply>> = {
     ]),
     text: 'Hi',
   },
+  'objects without members, pings and choices that are null': {
+    reply: stream([text('Hel'), {}, { type: 'ping' }, { ...chunk({}), choices: [null] }, text('lo', 'stop'), last()]),
+    text: 'Hello',
+  },
   'data: null': { reply: stream([text('Hi'), 'data: null\n\n', end('stop'), last()]), text: 'Hi' },
   'status 201': { reply: stream([text('Hi', 'stop'), last()], { status: 201 }), text: 'Hi' },
   ...Object.fromEntries(

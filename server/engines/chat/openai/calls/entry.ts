@@ -1,4 +1,5 @@
 import { asRecord } from '../../../../platform/json/record.ts'
+import { calledName } from '../../call-id.ts'
 import type { ExtraContent } from '../../contract.ts'
 
 /** An entry of `tool_calls`: a call, or a piece of one. What it does not have is null or empty. */
@@ -20,12 +21,18 @@ export function readEntry(item: unknown): Entry | null {
   const called = asRecord(entry.function) ?? entry
   const piece = called.arguments ?? called.parameters
   const read = {
-    index: Number.isSafeInteger(entry.index) ? (entry.index as number) : null,
+    index: wholeNumber(entry.index),
     id: typeof entry.id === 'string' ? entry.id : '',
-    name: typeof called.name === 'string' ? called.name : '',
+    name: typeof called.name === 'string' ? calledName(called.name) : '',
     arguments: typeof piece === 'string' ? piece : asRecord(piece) === null ? '' : JSON.stringify(piece),
     extra_content: entry.extra_content == null ? undefined : (asRecord(entry.extra_content) ?? undefined),
   }
   const isEmpty = read.id === '' && read.name === '' && read.arguments === '' && read.extra_content === undefined
   return isEmpty ? null : read
+}
+
+/** Some servers write numbers as texts. */
+export function wholeNumber(value: unknown): number | null {
+  const number = typeof value === 'string' && /^\d+$/.test(value) ? Number(value) : value
+  return Number.isSafeInteger(number) ? (number as number) : null
 }

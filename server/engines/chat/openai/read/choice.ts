@@ -1,6 +1,7 @@
 import { asRecord } from '../../../../platform/json/record.ts'
 import type { ChatEvent, FinishReason } from '../../contract.ts'
-import { type Ending, finishReason, readFinishReason } from '../../finish-reason.ts'
+import { type Ending, finishReason, readFinishReason, reasonText } from '../../finish-reason.ts'
+import { wholeNumber } from '../calls/entry.ts'
 import { unreadable } from './error.ts'
 import { callsOf, emptyMessage, endMessage, hasContent, type Message, readDelta, readMessage } from './message.ts'
 
@@ -29,7 +30,7 @@ export function choiceOf(
   known: Array<Choice | undefined>,
   { asked, tools }: { asked: number; tools: ReadonlySet<string> },
 ): Choice | null {
-  const number = Number.isSafeInteger(entry.index) ? (entry.index as number) : position
+  const number = wholeNumber(entry.index) ?? position
   const isAsked = asked === 1 ? isOfOnly(known[0], entry, number) : number >= 0 && number < asked
   if (!isAsked) return null
   const index = asked === 1 ? 0 : number
@@ -43,7 +44,7 @@ export function readChoice(choice: Choice, entry: Entry, logprobs: boolean, even
   const before = events.length
   const whole = entry.message == null ? null : asRecord(entry.message)
   const delta = deltaOf(entry, whole !== null)
-  const word = entry.finish_reason ?? entry.finishReason
+  const word = reasonText(entry.finish_reason ?? entry.finishReason)
   const reason = readFinishReason(word)
   const probabilities = logprobs && entry.logprobs != null ? entry.logprobs : null
   if (whole !== null && delta === null) {

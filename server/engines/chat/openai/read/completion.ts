@@ -61,7 +61,7 @@ export function completionReader(asked: Asked): CompletionReader {
     }
     const chunk = unwrapped(asRecord(object))
     if (chunk === null) throw unreadable()
-    if (isError(chunk)) throw errorObjectError(chunk, { begun, words: asked.words })
+    requireNoError(chunk, { begun, words: asked.words })
     const hadUsage = usage !== null
     if (chunk.usage != null) takeUsage(chunk.usage)
     if (chunk.x_groq != null) takeUsage(asRecord(chunk.x_groq)?.usage)
@@ -146,10 +146,16 @@ export function unwrapped(object: Record<string, unknown> | null): Record<string
   return { choices: [{ message: { content: inner.response, tool_calls: inner.tool_calls } }], usage: inner.usage }
 }
 
-/** Whether an object is an error, or holds one, in whatever form. */
-function isError({ choices, error, object }: Record<string, unknown>): boolean {
-  if (object === 'error' || isFilled(error)) return true
-  return !Array.isArray(choices) && error != null && error !== false
+/**
+ * Throws the error that an object is, or holds, in whatever form. Groq's says why a stream was ended early.
+ * Source: https://console.groq.com/docs/api-reference
+ */
+function requireNoError(chunk: Record<string, unknown>, about: { begun: boolean; words: ReadWords | undefined }): void {
+  const { choices, error, object } = chunk
+  const early = chunk.x_groq == null ? undefined : asRecord(chunk.x_groq)?.error
+  if (isFilled(early)) throw errorObjectError(early, about)
+  if (object === 'error' || isFilled(error) || (!Array.isArray(choices) && error != null && error !== false))
+    throw errorObjectError(chunk, about)
 }
 
 /** Servers write `error: null`, `""`, `{}` or one that says success beside an answer. */
