@@ -72,7 +72,9 @@ const CHOSEN = [
   ...['a call, and an entry that is empty', 'two calls in one delta under one index and empty ids'],
   ...['two calls of one name in JSON under one id and no index', 'pretty JSON before [DONE]'],
   ...['lines of JSON on a connection that stays open', 'JSON for each chunk without line breaks'],
-  ...['one line break after each event on a connection that stays open'],
+  ...['one line break after each event on a connection that stays open', 'usage after [DONE] in the same read'],
+  ...['tokens of the template behind the name of a call', 'two calls whose indexes are texts'],
+  ...['a reason that is an object'],
 ]
 
 let charged = 0
