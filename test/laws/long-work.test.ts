@@ -52,6 +52,7 @@ const calls = (texts: readonly string[]): ChatRequest => ({
 const called = calls(['"\\'.repeat(20 * MEBIBYTE)])
 /** Brackets take longest to parse. */
 const nested = calls(Array.from({ length: 100 }, () => `{"a":${'['.repeat(32_000)}${']'.repeat(32_000)}}`))
+const quotes = calls(Array.from({ length: 100 }, () => '"\\'.repeat(32_000)))
 const escaped = calls([`{"a":"${'\\n'.repeat(20 * MEBIBYTE)}"}`])
 const namespaces = Array.from({ length: 100 }, (_, i) => ({
   ...{ type: 'namespace', name: `n${i}` },
@@ -93,6 +94,7 @@ const WORK: Record<string, () => unknown> = {
   'estimate a tool described in 40 MiB': () => countRequest(described, { signal: soon() }),
   'count ideographs that make no words': () => countTokensInTurns(IDEOGRAPHS),
   'read the arguments of 100 calls': () => encodeRequest(nested, FORM, { model: 'm', stream: false }, soon()),
+  'read the arguments of 100 calls of quotes': () => encodeRequest(quotes, FORM, { model: 'm', stream: false }, live()),
   'read the arguments of 100 calls for a package': () => aiSdkRequest(nested, PACKAGE, soon()),
   'read arguments of 40 MiB for a package': () => aiSdkRequest(escaped, PACKAGE, live()),
   'read the arguments of 100 calls for a local model': () => readRequest(nested, 'merged', soon()),

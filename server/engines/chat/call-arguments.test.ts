@@ -26,6 +26,14 @@ test('the arguments of an earlier call are always a JSON object, as every server
   assert.deepEqual(withObjectArguments(conversation(...BROKEN, ...WHOLE)), conversation(...empty, ...WHOLE))
 })
 
+test('line breaks that a model wrote into a text of its arguments are escaped, and not the end of the call', async () => {
+  const written = ['{"code":"a\n\tb",\n"at":"x\\"\ny"}', '{"code":"a\\\nb"}']
+  const read = [{ code: 'a\n\tb', at: 'x"\ny' }, { code: 'a\\nb' }]
+  assert.deepEqual(await objectsOf(...written), read)
+  const escaped = read.map((object) => JSON.stringify(object))
+  assert.deepEqual(withObjectArguments(conversation(...written)), conversation(...escaped))
+})
+
 test('long arguments keep their texts, whatever is escaped in them, but none is nested deeper than a body may be', async () => {
   const long = `{"a":"${'ä'.repeat(100_000)}","b":"\\u0000\\ud800"}`
   assert.deepEqual(await objectsOf(long), [{ a: 'ä'.repeat(100_000), b: '\ufffd\ufffd' }])

@@ -1,6 +1,6 @@
 import { ApiError } from '../../platform/errors.ts'
 import { parseJson } from '../../platform/json/parse.ts'
-import { asRecord, jsonIn } from '../../platform/json/record.ts'
+import { asRecord, isRecord, jsonIn } from '../../platform/json/record.ts'
 import { turnTaker } from '../../platform/turns.ts'
 import type { ChatMessage, ChatToolCall } from './contract.ts'
 
@@ -18,7 +18,7 @@ export async function argumentsOf(messages: readonly ChatMessage[], signal?: Abo
   const found = new Map<ChatToolCall, Record<string, unknown>>()
   for (const call of callsOf(messages)) {
     const { arguments: text } = call.function
-    found.set(call, (text.length > PARSED_MAX ? await longObjectIn(text, signal) : objectIn(text)) ?? {})
+    found.set(call, (await objectIn(text, signal)) ?? (await objectIn(withEscapes(text), signal)) ?? {})
     const other = turn()
     if (other) await other
   }
@@ -32,34 +32,47 @@ export function withObjectArguments(
 ): readonly ChatMessage[] | Promise<readonly ChatMessage[]> {
   const calls = callsOf(messages)
   const length = calls.reduce((sum, call) => sum + call.function.arguments.length, 0)
-  if (length > PARSED_MAX) return brokenInTurns(calls, signal).then((broken) => replaced(messages, broken))
-  return replaced(messages, new Set(calls.filter(isBroken)))
+  if (length > PARSED_MAX) return changedInTurns(calls, signal).then((changed) => replaced(messages, changed))
+  return replaced(messages, new Map(calls.flatMap(changedOf)))
 }
 
 /** So many characters take up to 20 ms to parse at once, as brackets within brackets (2026-11-26, two cores). */
 const PARSED_MAX = 64 * 1024
 
-/** Of arguments that are longer and stay text, only the ends are looked at. */
-function isBroken({ function: { arguments: text } }: ChatToolCall): boolean {
-  if (text.length > PARSED_MAX) return !(text.trimStart().startsWith('{') && text.trimEnd().endsWith('}'))
-  return objectIn(text) === null
+/** Other arguments, each with its call. */
+type Changed = ReadonlyArray<readonly [call: ChatToolCall, text: string]>
+
+/** None for a call whose arguments stay. Of longer ones only the ends are looked at. */
+function changedOf(call: ChatToolCall): Changed {
+  const { arguments: text } = call.function
+  const isLong = text.length > PARSED_MAX
+  if (isLong ? text.trimStart().startsWith('{') && text.trimEnd().endsWith('}') : isRecord(jsonIn(text))) return []
+  return [[call, JSON.stringify(asRecord(jsonIn(withEscapes(text))) ?? {})]]
 }
 
-async function brokenInTurns(calls: readonly ChatToolCall[], signal: AbortSignal | undefined) {
+async function changedInTurns(
+  calls: readonly ChatToolCall[],
+  signal: AbortSignal | undefined,
+): Promise<ReadonlyMap<ChatToolCall, string>> {
   const turn = turnTaker(1, signal)
-  const broken = new Set<ChatToolCall>()
+  const changed = new Map<ChatToolCall, string>()
   for (const call of calls) {
-    if (isBroken(call)) broken.add(call)
+    for (const [each, text] of changedOf(call)) changed.set(each, text)
     const other = turn()
     if (other) await other
   }
-  return broken
+  return changed
 }
 
-function replaced(messages: readonly ChatMessage[], broken: ReadonlySet<ChatToolCall>): readonly ChatMessage[] {
-  if (broken.size === 0) return messages
-  const whole = (call: ChatToolCall): ChatToolCall =>
-    broken.has(call) ? { ...call, function: { ...call.function, arguments: '{}' } } : call
+function replaced(
+  messages: readonly ChatMessage[],
+  changed: ReadonlyMap<ChatToolCall, string>,
+): readonly ChatMessage[] {
+  if (changed.size === 0) return messages
+  const whole = (call: ChatToolCall): ChatToolCall => {
+    const text = changed.get(call)
+    return text === undefined ? call : { ...call, function: { ...call.function, arguments: text } }
+  }
   return messages.map((message) =>
     message.role === 'assistant' && message.tool_calls
       ? { ...message, tool_calls: message.tool_calls.map(whole) }
@@ -72,7 +85,7 @@ function callsOf(messages: readonly ChatMessage[]): ChatToolCall[] {
 }
 
 /** Also null for deeper JSON, or more values, than the body of a request may have. */
-async function longObjectIn(written: string, signal: AbortSignal | undefined): Promise<Record<string, unknown> | null> {
+async function objectIn(written: string, signal: AbortSignal | undefined): Promise<Record<string, unknown> | null> {
   try {
     return asRecord(await parseJson(Buffer.from(written), { repair: ALL_TEXT, ...(signal && { signal }) }))
   } catch (error) {
@@ -83,6 +96,16 @@ async function longObjectIn(written: string, signal: AbortSignal | undefined): P
 
 const ALL_TEXT = { except: new Set<string>(), within: new Set<string>() }
 
-function objectIn(written: string): Record<string, unknown> | null {
-  return asRecord(jsonIn(written))
+/**
+ * The text with escapes in the place of line breaks within its texts; nothing in that of a long one, which is not looked at. Models write
+ * them as they are, which JSON does not allow, and many clients run such a call nevertheless.
+ * Source: https://github.com/XpressAI/xaibo/pull/36
+ */
+function withEscapes(written: string): string {
+  if (written.length > PARSED_MAX) return ''
+  return written.replace(TEXT, (text) => text.replace(CONTROL, (character) => JSON.stringify(character).slice(1, -1)))
 }
+
+/** Also one without its end: nothing is read twice. */
+const TEXT = /"(?:[^"\\]|\\.)*(?:"|\\?$)/gs
+const CONTROL = /\p{Cc}/gu
