@@ -86,11 +86,14 @@ export async function serveUntilStopped(read: () => Config): Promise<number> {
     else reload()
   })
   serving = await serve(config, log, { read, signal: first }).catch((error: unknown) => {
+    // Before the message for which this is the reason.
+    log.flush()
     if (first.aborted && (error as Error).name === 'AbortError') return null
     throw error
   })
   if (!serving) return 0
   if (isReloadDue) reload()
+  log.flush()
   if (serving.first_run) printFirstRun(serving.first_run, config)
   process.stdout.write(`kinora ready on ${serving.url}\n`)
   const taken = serving.taken.then(() => 1)
