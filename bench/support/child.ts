@@ -2,14 +2,14 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { pinned, type Side } from './cores.ts'
 
-/** Starts Node with these arguments, on the cores of `side`, or on all where it is null. */
+/** Starts Node with these arguments, on the cores of `side`, or on all where it is null. `stderr`: where its errors go, if not to ours. */
 export function spawnNode(
   args: readonly string[],
   side: Side | null,
-  options: { env?: NodeJS.ProcessEnv; cwd?: string } = {},
+  { stderr, ...options }: { env?: NodeJS.ProcessEnv; cwd?: string; stderr?: number } = {},
 ): ChildProcess {
   const [command, all] = side ? pinned(side, process.execPath, args) : [process.execPath, [...args]]
-  return spawn(command, all, { ...options, stdio: ['ignore', 'pipe', 'inherit'] })
+  return spawn(command, all, { ...options, stdio: ['ignore', 'pipe', stderr ?? 'inherit'] })
 }
 
 /** The first line that it prints, by which a server says that it listens. */

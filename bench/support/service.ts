@@ -1,6 +1,6 @@
 import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { closeSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Kysely } from 'kysely'
@@ -87,11 +87,15 @@ export async function launch(
     '--config',
     join(dir, 'kinora.yaml'),
   ]
-  const env = { ...process.env, KINORA_LOG_LEVEL: process.env.KINORA_LOG_LEVEL ?? 'warn' }
-  const child = spawnNode(args, pinned ? 'subject' : null, { env, cwd: dir })
+  // The shipped level, into a file as under systemd: the access log is part of what a request costs.
+  const env = { ...process.env, KINORA_LOG_LEVEL: 'info' }
+  const log = join(dir, 'service.log')
+  const stderr = openSync(log, 'a')
+  const child = spawnNode(args, pinned ? 'subject' : null, { env, cwd: dir, stderr })
+  closeSync(stderr)
   let output = ''
   const url = await new Promise<string>((resolve, reject) => {
-    child.once('exit', (code) => reject(new Error(`the service ended with ${code}: ${output}`)))
+    child.once('exit', (code) => reject(new Error(`the service ended with ${code}: ${output}${lastOf(log)}`)))
     child.stdout!.on('data', (chunk) => {
       output += chunk
       const ready = /kinora ready on (\S+)/.exec(output)
@@ -99,6 +103,10 @@ export async function launch(
     })
   })
   return { child, url, output }
+}
+
+function lastOf(file: string): string {
+  return readFileSync(file, 'utf8').slice(-2000)
 }
 
 /** Headers of a caller with the service's first key. */
