@@ -3,19 +3,22 @@ import type { Config } from '../config/config.ts'
 import type { Context, Settings } from '../context.ts'
 import { keepDuringBackup } from '../files/removal.ts'
 import { IDENTITY_TOPIC } from '../identity/open.ts'
-import type { Blobs } from '../platform/blobs/blobs.ts'
+import { type Blobs, BlobsAway } from '../platform/blobs/blobs.ts'
 import type { Clock } from '../platform/clock.ts'
 import { openChanges } from '../platform/db/changes.ts'
 import { askForTime, type DatabaseClock, followDatabaseClock } from '../platform/db/database-clock.ts'
-import { openDb } from '../platform/db/db.ts'
+import { type Db, isDatabaseDown, openDb } from '../platform/db/db.ts'
 import { openGroups } from '../platform/db/groups.ts'
 import type { OutageListener } from '../platform/db/listen-connection.ts'
 import { observePool } from '../platform/db/metrics.ts'
+import { requireUsable } from '../platform/db/usable.ts'
 import { type ByteBudget, openByteBudget, TOTAL_BYTES } from '../platform/http/body/byte-budget.ts'
+import { type Dependency, logOutages } from '../platform/log/outages.ts'
 import type { Log } from '../platform/log.ts'
 import { newPresence, type Presence } from '../platform/queue/presence.ts'
 import { VERSION } from '../platform/start/version.ts'
 import { openTracing } from '../platform/tracing/open.ts'
+import { takingTurnsAs } from '../platform/turns.ts'
 import { openAppMetrics } from './metrics.ts'
 
 type FixedOptions = {
@@ -41,13 +44,14 @@ export type Fixed = {
 
 /** Opens what a process keeps over every reload: traces, the pool, the clock and announcements of changes. Throws StartError. */
 export async function openFixed(options: FixedOptions, stops: AsyncDisposableStack): Promise<Fixed> {
-  const { config, log, database_url, work_dir, signal } = options
+  const { config, database_url, work_dir, signal } = options
   // Closed last: what ends while the rest is closed is traced as well.
-  const tracing = config.tracing && (await openTracing({ ...config.tracing, version: VERSION, log }))
+  const tracing = config.tracing && (await openTracing({ ...config.tracing, version: VERSION, log: options.log }))
   stops.defer(async () => tracing?.close())
-  const on_error = (error: unknown) => log.warn('database_connection_lost', { error })
+  const on_error = (error: unknown) => log.warn(CONNECTION_LOST, { error })
   const limits = { pool_max: config.database.pool, statement_seconds: STATEMENT_SECONDS }
   const { db, pool } = stops.adopt(openDb(database_url, { ...limits, on_error }), ({ close }) => close())
+  const { log } = stops.adopt(logOutages(options.log, dependencies(db, options.blobs)), ({ close }) => close())
   const clock = options.clock ?? stops.adopt(await openClock(pool, log), (opened) => opened.close())
   const metrics = openAppMetrics()
   observePool(metrics, pool)
@@ -55,7 +59,7 @@ export async function openFixed(options: FixedOptions, stops: AsyncDisposableSta
   const announced = {
     trigger_topics: [IDENTITY_TOPIC],
     onConnect: presence?.announce,
-    ...announcementsLogged(log),
+    ...announcementsLogged(options.log),
     signal,
   }
   const changes = stops.adopt(await openChanges({ db, url: database_url, ...announced }), (opened) => opened.close())
@@ -63,6 +67,25 @@ export async function openFixed(options: FixedOptions, stops: AsyncDisposableSta
   const shared = { groups: openGroups(), budget: options.budget ?? openByteBudget(bytesOf(config)) }
   const fixed = { clock, log, db, blobs, changes, ...shared, metrics, tracing, work_dir }
   return { fixed, pool, presence }
+}
+
+const CONNECTION_LOST = 'database_connection_lost'
+
+function dependencies(db: Db, blobs: Blobs): readonly Dependency[] {
+  return [
+    {
+      name: 'database',
+      mayExplain: isDatabaseDown,
+      sign: CONNECTION_LOST,
+      // Not in the turn of the organization whose request failed first.
+      check: () => takingTurnsAs('', () => requireUsable(db)),
+    },
+    {
+      name: 'storage',
+      mayExplain: (error) => error instanceof BlobsAway && !error.damaged,
+      check: () => blobs.check(),
+    },
+  ]
 }
 
 function bytesOf({ limits }: Config): { owner: number; total: number } {

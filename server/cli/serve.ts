@@ -148,8 +148,8 @@ async function start(config: Config, { log, stops, read, signal }: Start): Promi
   let metrics: { url: string; close(): Promise<void> } | null = null
   stops.defer(async () => metrics?.close())
   stops.defer(() => app.close(drain))
-  stops.defer(stayJoined(app.ctx.db, node, log).stop)
-  if (config.metrics) metrics = await (await readMetrics()).serveMetrics(config.metrics, app.ctx.metrics, log)
+  stops.defer(stayJoined(app.ctx.db, node, app.ctx.log).stop)
+  if (config.metrics) metrics = await (await readMetrics()).serveMetrics(config.metrics, app.ctx.metrics, app.ctx.log)
   const restarts = processMetrics(app.ctx.metrics).restarts.of()
   const http = config.workers > 1 ? await startWorkers(boot, { log, restarts, freePort: early.close }) : null
   if (http) stops.defer(() => http.stop(skip.signal))
