@@ -174,6 +174,7 @@ function createVideo(gates: Gates): Endpoint {
         const { video, replayed } = await whileConnected(request.raw, (signal) =>
           submitVideo(ctx, gates, principal, { request_id: request.id, idempotency_key, body, frame, signal }),
         )
+        request.created = { video_id: video.id }
         if (replayed) reply.header('idempotent-replayed', 'true')
         return video
       } finally {

@@ -66,6 +66,8 @@ declare module 'fastify' {
     lease: Lease | null
     /** For the access log; set once the caller is known. */
     caller?: { org_id: string; user_id: string; key_id: string | null }
+    /** For the access log: what the request has created. */
+    created?: { video_id: string } | { response_id: string }
   }
 }
 
@@ -293,5 +295,6 @@ function logAnswer(log: Log, request: FastifyRequest, reply: FastifyReply, route
     address: addressOf(request),
     ...request.caller,
     key_id: request.caller?.key_id ?? undefined,
+    ...request.created,
   })
 }

@@ -57,6 +57,7 @@ function createResponse(deps: ResponseDeps, streams: StreamOptions): Endpoint {
       const call: ResponseCall = { principal, request_id: request.id, body, lease, plain: !body.stream }
       if (body.background) return acceptBackground(ctx, { ...deps, ...streams }, call, { reply, left })
       const run = await startRun(ctx, deps, call, left.signal)
+      request.created = { response_id: run.response.id }
       nameDropped(reply, { tools: run.dropped_tools, items: run.dropped_items })
       return body.stream ? streamRun(run, { reply, left, timing: streams.timing }) : plainAnswer(run)
     },
@@ -75,6 +76,7 @@ async function acceptBackground(
   // Before anything is stored: it may be refused.
   const lease = call.body.stream ? leaseForReading(ctx.budget, call.principal.org_id, reply) : null
   await enqueueResponse(ctx, call, { response, input: prepared.input })
+  reply.request.created = { response_id: response.id }
   // Its worker counts the bytes again: a client that follows the response must not hold the room that the worker waits for.
   call.lease.end()
   nameDropped(reply, { tools: prepared.tools.dropped, items: prepared.dropped_items })

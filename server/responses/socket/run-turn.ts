@@ -84,7 +84,7 @@ async function runOne(turns: Turn, request_id: string, received: ReceivedMessage
   const previous_response_id = message?.body.previous_response_id
   const isFailed = status >= 400 && !active.cancel.signal.aborted
   if (isFailed && typeof previous_response_id === 'string') cache.delete(previous_response_id)
-  logTurn(ctx, { request_id, principal, status, since })
+  logTurn(ctx, { request_id, principal, response_id: active.response_id, status, since })
   return authError
 }
 
@@ -161,9 +161,9 @@ function toApiError(ctx: Context, request_id: string, error: unknown): ApiError 
 /** Each turn is a request in the access log. */
 function logTurn(
   ctx: Context,
-  turn: { request_id: string; principal: Principal | null; status: number; since: number },
+  turn: { request_id: string; principal: Principal | null; response_id: string | null; status: number; since: number },
 ): void {
-  const { request_id, principal, status, since } = turn
+  const { request_id, principal, response_id, status, since } = turn
   ctx.log.info('request', {
     request_id,
     method: 'MESSAGE',
@@ -173,5 +173,6 @@ function logTurn(
     org_id: principal?.org_id,
     user_id: principal?.user_id,
     key_id: principal?.key_id ?? undefined,
+    response_id: response_id ?? undefined,
   })
 }

@@ -1,6 +1,7 @@
 import type { Context } from '../../context.ts'
 import type { EngineError } from '../../engines/engine-error.ts'
 import type { RenderState, Ticket, VideoEngine } from '../../engines/video/contract.ts'
+import type { LogFields } from '../../platform/log.ts'
 import { backoffSeconds } from '../../platform/queue/backoff.ts'
 import type { Outcome } from '../job.ts'
 import { withinStage } from '../pipeline/observe-jobs.ts'
@@ -20,6 +21,8 @@ const POLL_EVERY_SECONDS = 5
  * deployment, single polls are answered 404.
  */
 const LOST_SECONDS = 30
+/** Longest the engine is asked for a render that is out of time: it changes nothing any more. */
+const LAST_POLL_SECONDS = 5
 /** How fresh the stored time is at which the engine last said something usable: it is not worth a write for every poll. */
 const HEARD_EVERY_SECONDS = 10
 
@@ -31,7 +34,7 @@ export async function followRender(ctx: Context, job: Job, signal: AbortSignal):
   if (attempt?.state === 'delivered') return fetchDelivered(ctx, job, { served, attempt }, signal)
   const rendering = attempt?.state === 'rendering' ? attempt : null
   const left_seconds = served.render_seconds - secondsSince(ctx, job.render_started_at!)
-  if (left_seconds <= 0) return outOfTime(ctx, job, { served, rendering })
+  if (left_seconds <= 0) return outOfTime(ctx, job, { served, rendering }, signal)
   const step = rendering
     ? pollRender(ctx, job, { served, attempt: rendering, left_seconds }, signal)
     : startRender(ctx, job, signal)
@@ -42,14 +45,40 @@ async function outOfTime(
   ctx: Context,
   job: Job,
   { served, rendering }: { served: ServedModel; rendering: Attempt | null },
+  signal: AbortSignal,
 ): Promise<Outcome> {
   // The last render failed or was lost, and no time is left for another.
   if (!rendering)
     return job.attempt ? giveUp(ctx, { attempt: job.attempt, set: {} }) : { to: 'failed', code: 'render_failed' }
-  const said = rendering.engine_status === null ? {} : { detail: `The engine says ${rendering.engine_status}.` }
-  ctx.log.warn('render_timeout', { video_id: job.id, ...engineFields(served, job), ...said })
+  const last_words = await lastWords(job, { served, attempt: rendering }, signal)
+  ctx.log.warn('render_timeout', { video_id: job.id, ...engineFields(served, job), ...last_words })
   await cancelQuietly(ctx, served.engine, { id: job.id, ticket: rendering.ticket })
   return { to: 'failed', code: 'render_timeout' }
+}
+
+/** For the log alone: what the engine says of a render whose time is over, and how far the render was known to be. */
+async function lastWords(
+  job: Job,
+  { served, attempt }: { served: ServedModel; attempt: Attempt },
+  signal: AbortSignal,
+): Promise<LogFields> {
+  const known = `At ${job.progress} %, last heard of ${heardAt(attempt).toISOString()}.`
+  try {
+    const limit = { signal, seconds: LAST_POLL_SECONDS }
+    const last = await withTimeLimit(limit, (over) => served.engine.poll(attempt.ticket, over))
+    const word = last.state === 'running' ? (last.unknown_status ?? attempt.engine_status) : null
+    const state = last.state === 'failed' ? `failed (${reasonOf(last.error)})` : last.state
+    return { detail: `${known} The engine says: ${word === null ? state : `${state} (${word})`}.` }
+  } catch (error) {
+    signal.throwIfAborted()
+    const { detail, ...fault } = describeFault(error)
+    return { ...fault, detail: `${known} The engine does not say more.${detail === undefined ? '' : ` ${detail}`}` }
+  }
+}
+
+/** When the engine last said something usable of it, as far as that is stored. */
+function heardAt({ last_heard_at, answered_at, created_at }: Attempt): Date {
+  return last_heard_at ?? answered_at ?? created_at
 }
 
 type Polled = { served: ServedModel; attempt: Attempt; left_seconds: number }
@@ -112,9 +141,8 @@ function stillRunning(
   const progress = Math.min(99, Math.max(job.progress, Math.floor(state.progress ?? 0)))
   const isNews = word !== null && word !== attempt.engine_status
   const isUsable = word === null || isNews || progress > job.progress
-  const heard = attempt.last_heard_at ?? attempt.answered_at ?? attempt.created_at
   const set = {
-    ...(isUsable && secondsSince(ctx, heard) >= HEARD_EVERY_SECONDS && { last_heard_at: ctx.clock.now() }),
+    ...(isUsable && secondsSince(ctx, heardAt(attempt)) >= HEARD_EVERY_SECONDS && { last_heard_at: ctx.clock.now() }),
     ...(attempt.missing_since !== null && { missing_since: null }),
     ...(isNews && { engine_status: word }),
   }

@@ -22,7 +22,11 @@ export async function startRender(ctx: Context, job: Job, signal: AbortSignal): 
   if (!model) return unserved(ctx, job)
   if (job.status !== 'queued') return submit(ctx, job, model, signal)
   const left_seconds = ctx.config.limits.queue_seconds - secondsSince(ctx, job.queued_at!)
-  if (left_seconds <= 0) return { to: 'failed', code: 'queue_timeout' }
+  if (left_seconds <= 0) {
+    const detail = job.attempt?.ended_because ?? 'No engine was asked.'
+    ctx.log.warn('queue_timeout', { video_id: job.id, engine: job.attempt?.engine ?? undefined, detail })
+    return { to: 'failed', code: 'queue_timeout' }
+  }
   return notAfter(left_seconds, await submit(ctx, job, model, signal))
 }
 
