@@ -1,7 +1,10 @@
 import assert from 'node:assert/strict'
+import { createServer } from 'node:http'
 import { test } from 'node:test'
+import { openLog } from '../../server/platform/log.ts'
 import { INSTANT_CONFIG, newCustomer, startApp, type TestApp, type TestPerson, videoBody } from '../support/http/app.ts'
 import { send } from '../support/http/send.ts'
+import { close, listen } from '../support/listen.ts'
 import { startOtlpReceiver } from './otlp-receiver.ts'
 
 const PROMPT = 'A secret paper boat nobody may read of'
@@ -30,6 +33,31 @@ test('a chat is part of the trace of its client, with gen_ai attributes and with
   assert.equal(turn!.attributes['gen_ai.request.model'], 'sandbox-1')
   assert.ok((turn!.attributes['gen_ai.usage.output_tokens'] as number) > 0)
   assert.ok(!receiver.text().includes('paper boat') && !receiver.text().includes(person.key))
+})
+
+test('spans that cannot be sent are a line with the status and the address of the collector', async (t) => {
+  for (const [status, headers] of [
+    [404, {}],
+    [503, { 'retry-after': '100' }],
+  ] as const) {
+    const server = createServer((request, response) => {
+      request.resume().on('end', () => response.writeHead(status, headers).end('canary'))
+    })
+    const host = `127.0.0.1:${await listen(server)}`
+    t.after(() => close(server))
+    const lines: Array<Record<string, unknown>> = []
+    const log = openLog('info', { write: (line) => void lines.push(JSON.parse(line)) })
+    const app = await startApp({ config: `tracing: { otlp_url: "http://${host}/v1/traces" }`, log })
+    await send(app, 'GET', '/v1/models', await newCustomer(app))
+    await app.close()
+    const failed = lines.filter(({ event }) => event === 'tracing_failed')
+    assert.deepEqual(
+      failed.map(({ status, url }) => ({ status, url })),
+      [{ status, url: `http://${host}/v1/traces` }],
+    )
+    assert.match(String(failed[0]!.detail), status === 404 ? /^Not Found$/ : /retryable/)
+    assert.ok(!JSON.stringify(lines).includes('canary'))
+  }
 })
 
 test('a job whose process changes midway has one trace, with every stage, of its own length', async () => {

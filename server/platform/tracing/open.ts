@@ -1,6 +1,8 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
+import type { ClientRequest, IncomingMessage } from 'node:http'
 import type { Context, Span as OtelSpan } from '@opentelemetry/api'
-import type { Log } from '../log.ts'
+import type { Log, LogFields } from '../log.ts'
 import { StartError } from '../start-error.ts'
 import type { Attributes, Span, SpanContext, SpanOptions, Tracing } from './tracing.ts'
 
@@ -27,7 +29,8 @@ const CLOSE_MILLISECONDS = 3000
 
 /** Makes spans and sends them in batches. Throws StartError, naming what to install, when a package is missing. */
 export async function openTracing(options: TracingOptions): Promise<Tracing> {
-  const { api, provider, ids } = await openProvider(options)
+  const collector = watchCollector(options.otlp_url)
+  const { api, provider, ids } = await openProvider(options, collector)
   const tracer = provider.getTracer('kinora', options.version)
   const around = new AsyncLocalStorage<SpanContext>()
   const kinds = { server: api.SpanKind.SERVER, client: api.SpanKind.CLIENT, internal: api.SpanKind.INTERNAL }
@@ -51,17 +54,22 @@ export async function openTracing(options: TracingOptions): Promise<Tracing> {
     current: () => around.getStore() ?? null,
     async close() {
       const late = new Promise<void>((resolve) => setTimeout(resolve, CLOSE_MILLISECONDS).unref())
-      await Promise.race([provider.shutdown().catch(() => {}), late])
+      const sent = provider.shutdown().catch((error) => options.log.warn('tracing_failed', failureOf(error, collector)))
+      await Promise.race([sent, late])
+      collector.close()
     },
   }
 }
 
-async function openProvider({ otlp_url, headers, sample_ratio, service_name, version, log }: TracingOptions) {
+async function openProvider(
+  { otlp_url, headers, sample_ratio, service_name, version, log }: TracingOptions,
+  collector: Collector,
+) {
   const [api, exporting, resources, sdk] = await loadPackages()
   const ratio = new sdk.TraceIdRatioBasedSampler(sample_ratio)
   const ids = forcedIds(new sdk.RandomIdGenerator())
   api.diag.setLogger(
-    { ...SILENT, error: (detail) => log.warn('tracing_failed', { detail }) },
+    { ...SILENT, error: (text) => log.warn('tracing_failed', failureOf(membersOf(text), collector)) },
     { logLevel: api.DiagLogLevel.ERROR, suppressOverrideMessage: true },
   )
   const resource = resources
@@ -80,6 +88,42 @@ async function openProvider({ otlp_url, headers, sample_ratio, service_name, ver
     spanProcessors: [new sdk.BatchSpanProcessor({ exporter })],
   })
   return { api, provider, ids }
+}
+
+type Collector = { url: string; lastStatus(): number | undefined; close(): void }
+
+/** The SDK does not say with which status the collector refused what may be sent again, so its answers are watched. */
+function watchCollector(url: string): Collector {
+  const { host, pathname } = new URL(url)
+  let status: number | undefined
+  // Source: https://nodejs.org/api/diagnostics_channel.html#http
+  const onFinish = (message: unknown) => {
+    const { request, response } = message as { request: ClientRequest; response: IncomingMessage }
+    const isExport = request.getHeader('host') === host && request.path.startsWith(pathname)
+    if (isExport) status = response.statusCode
+  }
+  subscribe(FINISHED, onFinish)
+  return { url, lastStatus: () => status, close: () => void unsubscribe(FINISHED, onFinish) }
+}
+
+const FINISHED = 'http.client.response.finish'
+
+type Failure = { message?: string; code?: string | number }
+
+/** What a failed export leaves in the log. */
+function failureOf({ message, code }: Failure, { url, lastStatus }: Collector): LogFields {
+  // A code of the network is one of letters.
+  const status = code === undefined ? lastStatus() : Number(code) || undefined
+  return { url, status, detail: message ?? `${code}` }
+}
+
+/** Of an error that the SDK reports as a JSON object of texts. Source: `loggingErrorHandler` of @opentelemetry/core. */
+function membersOf(text: string): Failure {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return { message: text }
+  }
 }
 
 const SILENT = { error() {}, warn() {}, info() {}, debug() {}, verbose() {} }
