@@ -1,6 +1,7 @@
 import type { Config } from '../config/config.ts'
 import { isDatabaseDown, type Outage, outageOf } from '../platform/db/db.ts'
 import { StartError } from '../platform/start-error.ts'
+import { asSentence } from '../platform/text.ts'
 
 /** Which database the configuration names, in words and without credentials. */
 export function databaseName({ database_url, data_dir }: Pick<Config, 'database_url' | 'data_dir'>): string {
@@ -18,8 +19,8 @@ export function asStartError(error: unknown, name: string): unknown {
   // PostgreSQL, Appendix A: class 28 refuses the credentials, 3D000 knows no such database.
   if (!isDatabaseDown(error) && !/^(28|3D)/.test(code)) return error
   // Several addresses of one host are one error without a text of its own.
-  const reason = (error.message || code).replace(/\.$/, '')
-  return new StartError(`Cannot use ${name}: ${reason}. ${REMEDIES[outageOf(error)]}`, { cause: error })
+  const reason = asSentence(`Cannot use ${name}: ${error.message || code}`)
+  return new StartError(`${reason} ${REMEDIES[outageOf(error)]}`, { cause: error })
 }
 
 const REMEDIES: Record<Outage, string> = {

@@ -5,6 +5,7 @@ import type { Capability } from '../config/models.ts'
 import { canonicalPieces } from '../platform/json/canonical.ts'
 import type { Log } from '../platform/log.ts'
 import { problemsIn } from '../platform/schema/problems.ts'
+import { asSentence } from '../platform/text.ts'
 
 /** One `engine` of the configuration: the name of a kind, or a kind with its options. */
 export type EngineEntry = string | { kind: string; [option: string]: unknown }
@@ -95,7 +96,9 @@ export function entryIdentity(setting: EngineEntry): string {
 function shapeMistakes(schema: TSchema, options: unknown): Mistake[] {
   const found = problemsIn(schema, options).map(({ pointer, message, unknown }) => ({
     path: pointer.slice(1).split('/').join('.'),
-    message: unknown ? 'Is not an option of this engine.' : `${message.charAt(0).toUpperCase()}${message.slice(1)}.`,
+    message: unknown
+      ? 'Is not an option of this engine.'
+      : asSentence(`${message.charAt(0).toUpperCase()}${message.slice(1)}`),
   }))
   if (found.length === 0 && !Value.Check(schema, options))
     return [{ path: '', message: 'Is not a valid entry of this engine.' }]

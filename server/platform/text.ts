@@ -13,6 +13,11 @@ export function lowerFirst(text: string): string {
   return text.charAt(0).toLowerCase() + text.slice(1)
 }
 
+/** `text`, which others may have written, with one full stop at its end. */
+export function asSentence(text: string): string {
+  return `${text.replace(/[.\s]+$/, '')}.`
+}
+
 /** Number of Unicode code points, the way the contract counts characters. */
 export function countCodePoints(text: string): number {
   let count = text.length

@@ -69,6 +69,13 @@ test('the glossary is in order, each word once, and every word of it is used', (
   assert.deepEqual(unused, [])
 })
 
+test('a text that others may have written is ended by asSentence, which adds no second full stop', () => {
+  const wrong = sourcesIn('server').flatMap(({ path, lines }) =>
+    lines.flatMap((line, index) => (/\$\{([\w.]+\.)?(message|reason)\}\./.test(line) ? [`${path}:${index + 1}`] : [])),
+  )
+  assert.deepEqual(wrong, [])
+})
+
 test('Japanese sentences are punctuated in full width', () => {
   const wrong: string[] = []
   const visit = (value: object, path: string) => {

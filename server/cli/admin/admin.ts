@@ -4,6 +4,7 @@ import { operatorHere } from '../../identity/activity/operator.ts'
 import { BlobsAway } from '../../platform/blobs/blobs.ts'
 import { askForTime, type DatabaseClock, followDatabaseClock } from '../../platform/db/database-clock.ts'
 import { ApiError } from '../../platform/errors.ts'
+import { asSentence } from '../../platform/text.ts'
 import { describeFlags, type Flags, parseFlags, UsageError } from '../flags.ts'
 import { activityLog } from './activity.ts'
 import { backup, restore } from './backup/commands.ts'
@@ -160,7 +161,8 @@ function explain(error: unknown): string {
   if (error instanceof BlobsAway)
     return `The bucket cannot be used (${error.message}). Check 'storage' and its server, and run the command again.`
   const { code = '' } = error as NodeJS.ErrnoException
-  if (code === 'ENOSPC') return `${error.message}. Make room, and run the command again.`
-  if (REFUSED.has(code) && 'path' in error) return `${error.message}. Run it as a user who may, or name another path.`
+  if (code === 'ENOSPC') return `${asSentence(error.message)} Make room, and run the command again.`
+  if (REFUSED.has(code) && 'path' in error)
+    return `${asSentence(error.message)} Run it as a user who may, or name another path.`
   return error.stack ?? error.message
 }

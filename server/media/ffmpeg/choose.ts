@@ -1,5 +1,6 @@
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
+import { asSentence } from '../../platform/text.ts'
 
 /** `wasm` is FFmpeg as WebAssembly inside the child; `native` a program of the machine. */
 export type FfmpegRunner = { kind: 'wasm' } | { kind: 'native'; path: string }
@@ -47,8 +48,8 @@ async function decide(wanted: string): Promise<FfmpegRunner> {
   if (wanted !== 'wasm') {
     const reason = await unusable(path || 'ffmpeg')
     if (reason === null) return { kind: 'native', path: path || 'ffmpeg' }
-    if (path) throw new FfmpegError('unavailable', `FFMPEG_PATH is set, but ${reason}.`)
-    if (wanted === 'native') throw new FfmpegError('unavailable', `KINORA_FFMPEG=native, but ${reason}.`)
+    if (path) throw new FfmpegError('unavailable', asSentence(`FFMPEG_PATH is set, but ${reason}`))
+    if (wanted === 'native') throw new FfmpegError('unavailable', asSentence(`KINORA_FFMPEG=native, but ${reason}`))
   }
   if (hasCore()) return { kind: 'wasm' }
   throw new FfmpegError(

@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import type { StartWait } from '../http/startup-listener.ts'
 import type { Log } from '../log.ts'
+import { asSentence } from '../text.ts'
 import { clientOptions } from './client-options.ts'
 import { isDatabaseDown } from './db.ts'
 
@@ -30,7 +31,7 @@ export async function untilReachable(
       const port = await waiting.answer('database')
       log.warn('waiting_for_database', {
         detail:
-          `Cannot use ${name} yet: ${reason}. Waited ${Math.round(seconds)} seconds and goes on waiting, until it is stopped. ` +
+          `${asSentence(`Cannot use ${name} yet: ${reason}`)} Waited ${Math.round(seconds)} seconds and goes on waiting, until it is stopped. ` +
           `Check its address and that PostgreSQL is running. Meanwhile /healthz and /readyz are answered on port ${port}.`,
       })
     }

@@ -5,6 +5,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { type WebSocket, WebSocketServer } from 'ws'
 import { ApiError } from '../errors.ts'
 import type { Log } from '../log.ts'
+import { asSentence } from '../text.ts'
 import type { ByteBudget, Lease } from './body/byte-budget.ts'
 import { deliverMessages, type OnMessage } from './body/messages.ts'
 import { JSON_BYTES_MAX } from './body/parsers.ts'
@@ -152,7 +153,7 @@ function openServer({ close_timeout_seconds }: SocketTiming): WebSocketServer {
     ...{ closeTimeout: close_timeout_seconds * 1000 },
   })
   wss.on('wsClientError', (error) => {
-    throw new ApiError('invalid_request_error', `This WebSocket handshake is not valid: ${error.message}.`, {
+    throw new ApiError('invalid_request_error', asSentence(`This WebSocket handshake is not valid: ${error.message}`), {
       headers: { 'sec-websocket-version': '13' },
     })
   })

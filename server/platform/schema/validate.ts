@@ -2,7 +2,7 @@ import type { Static, TSchema } from 'typebox'
 import { Compile } from 'typebox/compile'
 import { ApiError } from '../errors.ts'
 import { JSON_DEPTH_MAX } from '../json/scan.ts'
-import { hasUnstorableText, storableText } from '../text.ts'
+import { asSentence, hasUnstorableText, storableText } from '../text.ts'
 import { turnTaker } from '../turns.ts'
 import { explain, type JsonSchema, meantVariant } from './explain.ts'
 
@@ -68,7 +68,7 @@ type Unsafe = { path: string; reason: string }
 
 function unsafe({ path, reason }: Unsafe): ApiError {
   const where = path === '' ? 'body' : `'${path}'`
-  return new ApiError('invalid_value', `Invalid ${where}: ${reason}.`, { param: path || null })
+  return new ApiError('invalid_value', asSentence(`Invalid ${where}: ${reason}`), { param: path || null })
 }
 
 /** The same question without the path to the answer, which costs more than the question. */

@@ -1,5 +1,6 @@
 import { type ChildProcess, fork } from 'node:child_process'
 import type { Log } from '../../../platform/log.ts'
+import { asSentence } from '../../../platform/text.ts'
 import { EngineError } from '../../engine-error.ts'
 import { type Call, openCall } from './call.ts'
 import type { FromChild, LoadOrder, ToChild, Turn } from './protocol.ts'
@@ -58,7 +59,8 @@ export function startModelProcess(order: LoadOrder, log?: Pick<Log, 'error'>): M
       running = null
       gone.resolve()
       if (!ready && unusable === null) refuse(reason)
-      else if (ready && !closed) report(`The process of the model ended: ${reason}. It is started again.`)
+      else if (ready && !closed)
+        report(`${asSentence(`The process of the model ended: ${reason}`)} It is started again.`)
       for (const call of [...calls.values()]) call.fail(new EngineError('failed', 'The process of the model ended.'))
     }
     child.once('error', (error) => onGone(error.message))
