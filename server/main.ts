@@ -49,7 +49,10 @@ async function main([command, ...args]: string[]): Promise<number> {
       process.stdout.write(USAGE)
       return 0
     default:
-      process.stderr.write(command === undefined ? USAGE : `kinora: unknown command ${command}\n\n${USAGE}`)
+      // What follows an equals sign may be a secret.
+      process.stderr.write(
+        command === undefined ? USAGE : `kinora: unknown command ${command.split('=', 1)[0]}\n\n${USAGE}`,
+      )
       return 2
   }
 }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { describeFlags, parseFlags, UsageError } from './flags.ts'
+import { describeFlags, parseFlags, rejectArguments, UsageError } from './flags.ts'
 
 const FLAGS = {
   name: { value: '<text>', help: 'What it is called', required: true },
@@ -33,6 +33,12 @@ test('every mistake names its flag', () => {
       (error: unknown) => error instanceof UsageError && message.test(error.message) && !error.message.includes('\n'),
     )
   }
+})
+
+test('an argument that no command takes is named, unless it may be the value of a flag', () => {
+  rejectArguments(['--note', 'my'], [])
+  assert.throws(() => rejectArguments(['extra', '--note', 'my'], ['extra']), { message: 'unexpected argument extra' })
+  assert.throws(() => rejectArguments(['--note', 'my', 'secret'], ['secret']), { message: /^(?!.*secret)unexpected/ })
 })
 
 test('the help names each flag with the value it takes and whether it is required', () => {

@@ -47,6 +47,19 @@ export function parseFlags<const F extends Flags>(
   return { given: given as Given<F>, positionals }
 }
 
+/** For messages: whatever follows the first flag may be the value of one, and a secret. */
+export function wordsBeforeFlags(args: readonly string[]): readonly string[] {
+  const first = args.findIndex((arg) => arg.startsWith('-'))
+  return first === -1 ? args : args.slice(0, first)
+}
+
+/** Throws UsageError when there is an argument that no command takes. */
+export function rejectArguments(args: readonly string[], [unexpected]: readonly string[]): void {
+  if (unexpected === undefined) return
+  if (wordsBeforeFlags(args).includes(unexpected)) throw new UsageError(`unexpected argument ${unexpected}`)
+  throw new UsageError('unexpected argument after a flag: put a value with spaces in quotation marks')
+}
+
 /** The flags as aligned lines of a help text. */
 export function describeFlags(flags: Flags): string {
   const rows = Object.entries(flags).map(([name, { value, help, required }]) => {

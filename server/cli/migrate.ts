@@ -1,7 +1,7 @@
 import { loadConfig } from '../config/load.ts'
 import { openLog } from '../platform/log.ts'
 import { openDatabase } from './database.ts'
-import { describeFlags, type Flags, parseFlags, UsageError } from './flags.ts'
+import { describeFlags, type Flags, parseFlags, rejectArguments, UsageError } from './flags.ts'
 
 const FLAGS = {
   'data-dir': { value: '<path>', help: 'Of the service; KINORA_DATA_DIR, else .kinora' },
@@ -15,7 +15,7 @@ const USAGE = `kinora migrate [flags]\n\nBrings the database up to date and exit
 export async function runMigrate(args: string[], env: NodeJS.ProcessEnv): Promise<number> {
   try {
     const { given, positionals } = parseFlags(args, FLAGS)
-    if (positionals.length > 0) throw new UsageError(`unexpected argument ${positionals[0]}`)
+    rejectArguments(args, positionals)
     if (given.help) {
       process.stdout.write(USAGE)
       return 0

@@ -15,7 +15,7 @@ import { growWithRequests } from '../platform/start/memory.ts'
 import { openWithStops } from '../platform/start/stops.ts'
 import { type NodeReload, openNodeReload } from '../reload/node.ts'
 import type { Boot } from './boot.ts'
-import { describeFlags, type Flags, parseFlags, UsageError } from './flags.ts'
+import { describeFlags, type Flags, parseFlags, rejectArguments, UsageError } from './flags.ts'
 import { onSignals } from './interrupt.ts'
 import { openNode, rejoin, requireSharedRole, withSecrets } from './open-node.ts'
 import type { HttpWorkers, startHttpWorkers } from './workers/start.ts'
@@ -222,7 +222,7 @@ function readFlags(args: string[]): ReturnType<typeof parseFlags<typeof FLAGS>>[
       args.map((each) => (each === '-h' ? '--help' : each)),
       FLAGS,
     )
-    if (positionals.length > 0) throw new UsageError(`unexpected argument ${positionals[0]}`)
+    rejectArguments(args, positionals)
     return given
   } catch (error) {
     if (!(error instanceof UsageError)) throw error

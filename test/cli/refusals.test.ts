@@ -38,6 +38,25 @@ test('a PostgreSQL that cannot be reached is reported in one sentence by migrate
   }
 })
 
+test('an unknown command or flag is named without the values of flags, which may be secrets', async () => {
+  const mistakes: Array<[args: string[], complaint: string]> = [
+    [['--api-key=canary', 'serve'], 'kinora: unknown command --api-key'],
+    [['admin', '--token', 'canary', 'org', 'lst'], 'kinora admin: unknown command'],
+    [['admin', 'org', 'lst', 'canary', '--token=canary'], 'kinora admin: unknown command org lst'],
+    [['admin', 'org', 'list', '--token=canary'], "kinora admin org list: Unknown option '--token'"],
+    [['admin', 'org', 'list', '--json', 'canary'], 'kinora admin org list: unexpected argument after a flag'],
+    [['engines', '--json', 'canary'], 'kinora engines: unknown command'],
+    [['serve', '--token', 'canary'], "kinora serve: Unknown option '--token'"],
+    [['migrate', '--config', 'a', 'canary'], 'kinora migrate: unexpected argument after a flag'],
+  ]
+  for (const [args, complaint] of mistakes) {
+    const { code, stderr } = args[0]!.startsWith('-') ? await runKinora(args) : await runCommand(args)
+    assert.equal(code, 2)
+    assert.equal(stderr.split(/\n|: put/, 1)[0], complaint)
+    assert.doesNotMatch(stderr, /canary/)
+  }
+})
+
 test('on a read-only PostgreSQL the admin commands that only read work, and the others say so in one sentence', async (t) => {
   const database = await testDatabase()
   t.after(database.close)

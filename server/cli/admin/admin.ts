@@ -5,7 +5,7 @@ import { BlobsAway } from '../../platform/blobs/blobs.ts'
 import { askForTime, type DatabaseClock, followDatabaseClock } from '../../platform/db/database-clock.ts'
 import { ApiError } from '../../platform/errors.ts'
 import { asSentence } from '../../platform/text.ts'
-import { describeFlags, type Flags, parseFlags, UsageError } from '../flags.ts'
+import { describeFlags, type Flags, parseFlags, rejectArguments, UsageError, wordsBeforeFlags } from '../flags.ts'
 import { activityLog } from './activity.ts'
 import { backup, restore } from './backup/commands.ts'
 import { blobsMove } from './blobs.ts'
@@ -69,9 +69,8 @@ export async function runAdmin(args: string[], env: NodeJS.ProcessEnv): Promise<
   const command = COMMANDS.get(name)
   if (!command) {
     const asked = args.length === 0 || args.includes('--help') || args.includes('-h')
-    const complaint = asked
-      ? ''
-      : `kinora admin: unknown command ${args.filter((arg) => !arg.startsWith('-')).join(' ')}\n\n`
+    const words = wordsBeforeFlags(args).slice(0, 2)
+    const complaint = asked ? '' : `kinora admin: ${['unknown command', ...words].join(' ')}\n\n`
     process[asked ? 'stdout' : 'stderr'].write(complaint + overview())
     return asked && args.length > 0 ? 0 : 2
   }
@@ -95,7 +94,7 @@ async function runCommand(name: string, command: Command, args: string[], env: N
   // An id may be given without its flag: `key revoke key_...`.
   const first = 'id' in command.flags ? 'id' : undefined
   const { given, positionals } = parseFlags(args, { ...command.flags, ...SHARED }, { first })
-  if (positionals.length > 0) throw new UsageError(`unexpected argument ${positionals[0]}`)
+  rejectArguments(args, positionals)
   const { config: path, 'data-dir': data_dir } = given
   const config = loadConfig({ config: path, data_dir }, env, null, {
     storage: 'runAlone' in command || command.storage === true,

@@ -4,7 +4,15 @@ import { join } from 'node:path'
 import type { Config } from '../../config/config.ts'
 import { loadConfig } from '../../config/load.ts'
 import { buildEngines, engineMistakes } from '../../engines/registry.ts'
-import { describeFlags, type Flags, type Given, parseFlags, UsageError } from '../flags.ts'
+import {
+  describeFlags,
+  type Flags,
+  type Given,
+  parseFlags,
+  rejectArguments,
+  UsageError,
+  wordsBeforeFlags,
+} from '../flags.ts'
 import { EXIT_INTERRUPTED, onInterrupt } from '../interrupt.ts'
 import { allHold, headingOf, jsonOf, type Result, tableOf } from './report.ts'
 import { type Subject, subjectsOf } from './subjects.ts'
@@ -37,8 +45,9 @@ export async function runEngines(args: string[], env: NodeJS.ProcessEnv): Promis
       return 0
     }
     const [command, name, ...more] = positionals
-    if (command !== 'check') throw new UsageError(command === undefined ? 'say check' : `unknown command ${command}`)
-    if (more.length > 0) throw new UsageError(`unexpected argument ${more[0]}`)
+    if (command === undefined) throw new UsageError('say check')
+    if (command !== 'check') throw new UsageError(['unknown command', ...wordsBeforeFlags(args).slice(0, 1)].join(' '))
+    rejectArguments(args, more)
     return await check(loadConfig({ config: given.config }, env, engineMistakes), name, given)
   } catch (error) {
     if (!(error instanceof UsageError)) throw error
