@@ -65,11 +65,31 @@ test(
   },
 )
 
+test(
+  'a bucket that hangs at writes alone ends them, and each that follows, while it is read from',
+  ONE_MINUTE,
+  async (t) => {
+    const { blobs, faulty } = await store(t)
+    const { key } = await blobs.write(Readable.from([Buffer.from('kept')]), ANY_SIZE)
+    faulty.state.fault = ({ method }) => (method === 'GET' || method === 'HEAD' ? null : { kind: 'stall' })
+    const write = () => blobs.write(Readable.from([Buffer.from('new')]), ANY_SIZE)
+    await assert.rejects(write(), { name: 'BlobsAway' })
+    const before = faulty.state.seen.length
+    await Promise.all(Array.from({ length: 50 }, () => assert.rejects(write(), { name: 'BlobsAway' })))
+    assert.ok(faulty.state.seen.length - before <= 1, faulty.state.seen.slice(before).join())
+    assert.equal((await buffer(await blobs.open(key))).toString(), 'kept')
+    faulty.state.fault = () => null
+    // Within a second a failed probe is believed.
+    while ((await write().catch(() => 'away')) === 'away') await new Promise(setImmediate)
+  },
+)
+
 test('a request that takes long is left alone while the bucket answers others', ONE_MINUTE, async (t) => {
   const { blobs, faulty } = await store(t)
   const released = Promise.withResolvers<void>()
+  let writes = 0
   faulty.state.fault = ({ method }): Fault | null =>
-    method === 'PUT' ? { kind: 'late', until: released.promise } : null
+    method === 'PUT' && ++writes === 1 ? { kind: 'late', until: released.promise } : null
   const writing = blobs.write(Readable.from([Buffer.from('slow')]), ANY_SIZE)
   const questions = () => faulty.state.seen.filter((each) => each.startsWith('HEAD')).length
   while (questions() < 3) await new Promise(setImmediate)

@@ -82,24 +82,29 @@ export function openBucket(options: S3Options, timeouts: Partial<Timeouts> = {})
 async function connect(options: S3Options, limits: Timeouts): Promise<Connection> {
   const sdk = await import('@aws-sdk/client-s3')
   const made = clientOptions(options, limits)
-  // Past the breaker, over the same connections.
+  // Past the breakers, over the same connections.
   const probing = new sdk.S3Client(made)
   const mark = { Bucket: options.bucket, Key: `${options.prefix}${MARK}` }
-  const breaker = openBreaker(limits, (abortSignal) => probing.send(new sdk.HeadObjectCommand(mark), { abortSignal }))
-  const client = new sdk.S3Client({ ...made, requestHandler: guarded(probing.config.requestHandler, breaker) })
+  const probe = { Bucket: options.bucket, Key: `${options.prefix}probe`, Body: '' }
+  const breakers = {
+    all: openBreaker(limits, (abortSignal) => probing.send(new sdk.HeadObjectCommand(mark), { abortSignal })),
+    writes: openBreaker(limits, (abortSignal) => probing.send(new sdk.PutObjectCommand(probe), { abortSignal })),
+  }
+  const client = new sdk.S3Client({ ...made, requestHandler: guarded(probing.config.requestHandler, breakers) })
   return { sdk, client, timeout: { requestTimeout: limits.request_ms } }
 }
 
 type Handler = S3Client['config']['requestHandler']
 
-/** Each attempt of a call passes the breaker. */
-function guarded(handler: Handler, breaker: Breaker): Handler {
-  const handle: Handler['handle'] = (request, options) =>
-    breaker.guard((over) => {
-      const { abortSignal: given } = (options ?? {}) as { abortSignal?: AbortSignal }
-      const abortSignal = given ? AbortSignal.any([given, over]) : over
-      return handler.handle(request, { ...options, abortSignal })
-    })
+/** Each attempt of a call passes the breakers: a server may answer reads and hang at writes, as one does whose disk hangs. */
+function guarded(handler: Handler, { all, writes }: { all: Breaker; writes: Breaker }): Handler {
+  const handle: Handler['handle'] = (request, options) => {
+    const { abortSignal: given } = (options ?? {}) as { abortSignal?: AbortSignal }
+    const send = (...over: AbortSignal[]) =>
+      handler.handle(request, { ...options, abortSignal: AbortSignal.any(given ? [given, ...over] : over) })
+    const reads = request.method === 'GET' || request.method === 'HEAD'
+    return all.guard((over) => (reads ? send(over) : writes.guard((alsoOver) => send(over, alsoOver))))
+  }
   return Object.assign(Object.create(handler) as Handler, { handle })
 }
 
