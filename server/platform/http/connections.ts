@@ -1,13 +1,12 @@
 import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 
-/** Requests of one connection that are worked on at the same time; more are not read from it until answers have been sent. */
-export const UNANSWERED_MAX = 32
 /**
- * Requests that may wait behind them: one read of 64 KiB brings them all, and they cannot be put back. As many as have a credential
- * fit in one read; of a connection that sends more, those that run are answered, then it ends.
+ * Requests of one connection that may wait behind an unanswered one: one read of 64 KiB brings them all, and they cannot be put back. As many
+ * as have a credential fit in one read; the connection of a client that sends more ends behind the answers to these.
  */
-const WAITING_MAX = 512
+export const WAITING_MAX = 512
+const FEW = 32
 /** A body that is refused unread is read away when it is this small, and the connection goes on. */
 const SMALL_BODY_BYTES = 4 * 1024 * 1024
 /**
@@ -20,24 +19,28 @@ const LINGER_BYTES_MAX = 128 * 1024 * 1024
 const ENDING = Symbol('ending')
 /** How many requests of the connection wait for room for their bodies. */
 const PAUSES = Symbol('pauses')
-type Marked = Socket & { [ENDING]?: true; [PAUSES]?: number }
 type Exchange = { request: IncomingMessage; response: ServerResponse }
-type Pipeline = { running: number; waiting: Exchange[]; overrun: boolean }
+type Marked = Socket & { [ENDING]?: true; [PAUSES]?: number }
+/** Requests of a connection that wait for their turn. `bytes_read`: by the connection when the first of them began to wait. */
+type Line = { waiting: number; bytes_read: number; overrun: boolean; paused: boolean }
 
-/** Handles the requests of each connection with bounds on their number. Nothing behind `endAfterAnswer` reaches `handler`. */
+/**
+ * Handles the requests of a connection one after another, as other servers do: whoever sends many without waiting for answers has no more of
+ * them worked on than with one on each connection. Nothing behind `endAfterAnswer` reaches `handler`.
+ */
 export function boundConnections(handler: RequestListener): RequestListener {
-  const pipelines = new WeakMap<Socket, Pipeline>()
+  const lines = new WeakMap<Socket, Line>()
   return (request, response) => {
     const socket: Marked = request.socket
     if (socket[ENDING]) return void socket.pause()
     // Node gives a response its socket when those before it have been sent.
     if (response.socket !== null) return handler(request, response)
-    let pipeline = pipelines.get(socket)
-    if (!pipeline) {
-      pipeline = openPipeline(socket)
-      pipelines.set(socket, pipeline)
+    let line = lines.get(socket)
+    if (!line) {
+      line = openLine(socket)
+      lines.set(socket, line)
     }
-    enqueue(pipeline, { request, response }, handler)
+    waitInLine(line, { request, response }, handler)
   }
 }
 
@@ -113,47 +116,34 @@ export function hasLargeBody({ headers }: IncomingMessage): boolean {
   return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > SMALL_BODY_BYTES
 }
 
-function openPipeline(socket: Socket): Pipeline {
-  const pipeline: Pipeline = { running: 0, waiting: [], overrun: false }
+function openLine(socket: Socket): Line {
+  const line: Line = { waiting: 0, bytes_read: 0, overrun: false, paused: false }
   // Node resumes reading when its own buffers have drained.
   socket.on('resume', () => {
-    if (pipeline.waiting.length > 0 || pipeline.overrun) socket.pause()
+    if (line.paused) socket.pause()
   })
-  return pipeline
+  return line
 }
 
-function enqueue(pipeline: Pipeline, exchange: Exchange, handler: RequestListener): void {
-  const { socket } = exchange.request
-  const { running, waiting, overrun } = pipeline
-  if (overrun) return
-  // The first on its way is not one of those that run here.
-  if (running < UNANSWERED_MAX - 1 && waiting.length === 0) run(pipeline, exchange, handler)
-  else if (waiting.length === WAITING_MAX) {
-    waiting.length = 0
-    pipeline.overrun = true
-    socket.pause()
-  } else if (!socket.destroyed) {
-    waiting.push(exchange)
+function waitInLine(line: Line, { request, response }: Exchange, handler: RequestListener): void {
+  const { socket } = request
+  if (line.overrun) return
+  if (line.waiting === 0) line.bytes_read = socket.bytesRead
+  line.waiting += 1
+  line.overrun = line.waiting > WAITING_MAX
+  // While it is read from, the end of a connection is noticed at once: few may wait meanwhile, and what one more read brings.
+  if (line.waiting > FEW || socket.bytesRead > line.bytes_read) {
+    line.paused = true
     socket.pause()
   }
-}
-
-function run(pipeline: Pipeline, { request, response }: Exchange, handler: RequestListener): void {
-  pipeline.running += 1
-  response.once('close', () => {
-    pipeline.running -= 1
-    const { socket } = request
-    if (socket.destroyed || isEnding(socket)) {
-      pipeline.waiting.length = 0
-      return
+  const isOver = line.overrun
+  response.once('socket', () => {
+    if (isOver) return socket.destroySoon()
+    line.waiting -= 1
+    if (line.waiting === 0 && line.paused) {
+      line.paused = false
+      socket.resume()
     }
-    if (pipeline.overrun) {
-      if (pipeline.running === 0) socket.destroySoon()
-      return
-    }
-    const next = pipeline.waiting.shift()
-    if (next) run(pipeline, next, handler)
-    if (pipeline.waiting.length === 0) socket.resume()
+    if (!socket.destroyed && !isEnding(socket)) handler(request, response)
   })
-  handler(request, response)
 }
