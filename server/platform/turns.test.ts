@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { countTokensInTurns } from './tokenizer.ts'
-import { mapInTurns, nextTurn, takingTurnsAs } from './turns.ts'
+import { beginInTurn, mapInTurns, nextTurn, takingTurnsAs } from './turns.ts'
 
 const LONG: Array<[what: string, work: (piece: () => void) => Promise<unknown>]> = [
   ['counting tokens', (piece) => countTokensInTurns('word '.repeat(50_000), { signal: noticing(piece) })],
@@ -68,6 +68,20 @@ test('work of one owner waits for one piece of another at a time, however many r
   const rounds = turns.slice(turns.indexOf('few') + 1).filter((request) => request !== 'few').length
   const own = turns.filter((request) => request === 'few').length
   assert.ok(own > 3 && rounds <= own, turns.join(' '))
+})
+
+test('of requests that arrive together few of each owner begin between two looks at the sockets', async () => {
+  const begun: string[] = []
+  const begin = async (owner: string) => {
+    await beginInTurn(owner)
+    begun.push(owner)
+  }
+  const all = Promise.all([...new Array(200).fill('many'), 'few', 'few'].map(begin))
+  await nextTurn()
+  assert.ok(begun.length < 50, `${begun.length} have begun`)
+  assert.equal(begun.filter((owner) => owner === 'few').length, 2)
+  await all
+  assert.equal(begun.length, 202)
 })
 
 /** Calls back whenever the work looks whether it is to go on. */

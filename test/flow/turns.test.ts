@@ -6,6 +6,8 @@ import { turnOwner } from '../../server/platform/turns.ts'
 import { startDeliveryWorker } from '../../server/webhooks/delivery-worker.ts'
 import { SCRIPTED_CONFIG, scriptedEngines } from '../laws/scripted-app.ts'
 import { newCustomer, startApp, videoBody } from '../support/http/app.ts'
+import { startChatApp } from '../support/http/chat-app.ts'
+import { rawConnection } from '../support/http/raw-http.ts'
 import { type Caller, send } from '../support/http/send.ts'
 import { startWebhooksApp } from '../support/webhooks/app.ts'
 
@@ -65,4 +67,31 @@ test('callers of one address whose keys are looked up leave connections to other
   await client.query('rollback')
   client.release()
   for (const { status } of await Promise.all(unknown)) assert.equal(status, 401)
+})
+
+test('a request begins before most of those that another organization sent at the same moment, ahead of it', async (t) => {
+  const { app, upstream, person, outsider, chat, close } = await startChatApp([{ id: 'm' }])
+  t.after(close)
+  // Whoever is known already begins at once.
+  for (const caller of [person, outsider]) assert.equal((await chat({}, caller)).status, 200)
+  upstream.requests.splice(0)
+  const callers = [...Array.from({ length: 300 }, () => person), outsider]
+  const connections = await Promise.all(callers.map(() => rawConnection(app.url)))
+  // The service accepts one connection after another.
+  for (const { write, answer } of connections) {
+    await write('GET /healthz HTTP/1.1\r\nhost: kinora\r\n\r\n')
+    assert.equal((await answer()).status, 200)
+  }
+  for (const [i, { write }] of connections.entries()) {
+    const messages = [{ role: 'user', content: callers[i] === outsider ? 'late' : 'early' }]
+    const body = JSON.stringify({ model: 'm', messages })
+    const head = `POST /v1/chat/completions HTTP/1.1\r\nhost: kinora\r\nauthorization: Bearer ${callers[i]!.key}`
+    void write(`${head}\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`)
+  }
+  for (const { answer, close } of connections) {
+    assert.equal((await answer()).status, 200)
+    close()
+  }
+  const before = upstream.requests.findIndex(({ json }) => JSON.stringify(json).includes('"late"'))
+  assert.ok(before >= 0 && before < 150, `${before} requests were before it`)
 })

@@ -9,7 +9,7 @@ import { addressOf } from '../../platform/http/client-address.ts'
 import { type RouteConfig, withForms } from '../../platform/http/server.ts'
 import { parseQuery } from '../../platform/schema/query.ts'
 import { shape, type TextRepair } from '../../platform/schema/validate.ts'
-import { takingTurnsAs } from '../../platform/turns.ts'
+import { beginInTurn, takingTurnsAs } from '../../platform/turns.ts'
 import { networkOf } from '../login/attempts.ts'
 import { requireSameOrigin } from './csrf.ts'
 import type { Authenticator, Principal } from './principal.ts'
@@ -214,6 +214,8 @@ function addRoute(http: FastifyInstance, live: LiveContext, spec: Endpoint, admi
       const { tracing } = ctx
       const { principal, span } = request
       const owner = principal ? principal.org_id : networkOf(addressOf(request))
+      const turn = beginInTurn(owner)
+      if (turn) await turn
       const handle = () => takingTurnsAs(owner, () => spec.handle(ctx, call))
       return tracing && span ? tracing.within(span.context, handle) : handle()
     },
