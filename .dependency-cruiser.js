@@ -9,6 +9,7 @@ const MAY_IMPORT = {
   'context.ts': ['platform', 'config', 'engines'],
   identity: ['platform', 'config', 'context.ts'],
   nodes: ['platform', 'config'],
+  operations: ['platform', 'nodes'],
   catalog: BELOW,
   events: ['platform'],
   billing: [...BELOW, 'events', 'catalog'],

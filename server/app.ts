@@ -23,6 +23,7 @@ import { healthEndpoints, openHealth } from './health.ts'
 import type { Endpoint } from './identity/caller/endpoint.ts'
 import { type Identity, openIdentity } from './identity/open.ts'
 import { identityEndpoints } from './identity/routes.ts'
+import { openReports } from './operations/reports.ts'
 import type { Blobs } from './platform/blobs/blobs.ts'
 import type { Clock } from './platform/clock.ts'
 import type { ByteBudget } from './platform/http/body/byte-budget.ts'
@@ -52,6 +53,8 @@ export type AppOptions = {
   secret: string
   /** Existing directory for work in progress. */
   work_dir: string
+  /** Of the node that this process belongs to, under which it reports what it does. */
+  node_id?: string
   /** Whether this process works on jobs: as the only worker on this database, as one of several, or not at all. */
   background: 'sole' | 'shared' | 'none'
   /** Ends a start that waits for the database. */
@@ -100,7 +103,7 @@ export function openApp(options: AppOptions): Promise<App> {
 
 async function assemble(options: AppOptions, stops: AsyncDisposableStack): Promise<App> {
   const { config, log } = options
-  const { fixed, pool, presence } = await openFixed(options, stops)
+  const { fixed, pool, presence, sightings } = await openFixed(options, stops)
   const settings = openSettings(options, fixed)
   const live_context = stops.adopt(openLiveContext(fixed, settings.first), (each) => each.close())
   const { ctx } = live_context
@@ -131,6 +134,10 @@ async function assemble(options: AppOptions, stops: AsyncDisposableStack): Promi
       live_context.replace(built)
     }
     return { apply, discard: built.engines.close }
+  }
+  if (options.node_id !== undefined) {
+    const reporting = { ...ctx, node_id: options.node_id, sightings, describe: async () => ({}) }
+    stops.adopt(openReports(reporting), (each) => each.close())
   }
   let background: Background | null = null
   stops.defer(async () => background?.stop())

@@ -10,6 +10,7 @@ import { filesSweep, orphanSweep, stagedSweep } from '../files/retention.ts'
 import { knownFileBlobs, NAMED_FILE_BLOBS } from '../files/store/files.ts'
 import { activitySweep } from '../identity/activity/activity.ts'
 import { scratchSweep } from '../media/scratch.ts'
+import { operationsSweeps } from '../operations/sweeps.ts'
 import { observeStorage } from '../platform/blobs/metrics.ts'
 import type { Database, Db } from '../platform/db/db.ts'
 import { observeDatabase } from '../platform/db/metrics.ts'
@@ -96,6 +97,7 @@ export function allSweeps(ctx: Context, db: Kysely<Database>): Sweep[] {
     storageSweep(ctx),
     auditSweep(ctx),
     activitySweep(ctx),
+    ...operationsSweeps(ctx),
   ]
 }
 

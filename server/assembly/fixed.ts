@@ -1,8 +1,10 @@
 import type pg from 'pg'
 import type { Config } from '../config/config.ts'
 import type { Context, Settings } from '../context.ts'
+import { engineCallsOf } from '../engines/measured.ts'
 import { keepDuringBackup } from '../files/removal.ts'
 import { IDENTITY_TOPIC } from '../identity/open.ts'
+import { openSightings, type Sightings } from '../operations/sightings.ts'
 import { type Blobs, BlobsAway } from '../platform/blobs/blobs.ts'
 import type { Clock } from '../platform/clock.ts'
 import { openChanges } from '../platform/db/changes.ts'
@@ -13,7 +15,7 @@ import type { OutageListener } from '../platform/db/listen-connection.ts'
 import { observePool } from '../platform/db/metrics.ts'
 import { requireUsable } from '../platform/db/usable.ts'
 import { type ByteBudget, openByteBudget, TOTAL_BYTES } from '../platform/http/body/byte-budget.ts'
-import { type Dependency, logOutages } from '../platform/log/outages.ts'
+import { type Dependency, logOutages, type Outage } from '../platform/log/outages.ts'
 import type { Log } from '../platform/log.ts'
 import { newPresence, type Presence } from '../platform/queue/presence.ts'
 import { VERSION } from '../platform/start/version.ts'
@@ -40,6 +42,8 @@ export type Fixed = {
   pool: pg.Pool
   /** How other processes see this one, where it works on jobs beside them. */
   presence: Presence | null
+  /** What this process finds lost. */
+  sightings: Sightings
 }
 
 /** Opens what a process keeps over every reload: traces, the pool, the clock and announcements of changes. Throws StartError. */
@@ -51,9 +55,16 @@ export async function openFixed(options: FixedOptions, stops: AsyncDisposableSta
   const on_error = (error: unknown) => log.warn(CONNECTION_LOST, { error })
   const limits = { pool_max: config.database.pool, statement_seconds: STATEMENT_SECONDS }
   const { db, pool } = stops.adopt(openDb(database_url, { ...limits, on_error }), ({ close }) => close())
-  const { log } = stops.adopt(logOutages(options.log, dependencies(db, options.blobs)), ({ close }) => close())
+  const sightings = openSightings()
+  const on_outage = (outage: Outage) => noteOutage(sightings, outage)
+  const outages = logOutages(options.log, dependencies(db, options.blobs), { on_outage })
+  const { log } = stops.adopt(outages, ({ close }) => close())
   const clock = options.clock ?? stops.adopt(await openClock(pool, log), (opened) => opened.close())
   const metrics = openAppMetrics()
+  engineCallsOf(metrics).onChange((engine, lost) => {
+    if (lost) sightings.lost(`engine ${engine}`, { since_ms: lost.since_ms, detail: lost.error })
+    else sightings.back(`engine ${engine}`)
+  })
   observePool(metrics, pool)
   const presence = options.background === 'shared' ? newPresence() : null
   const announced = {
@@ -66,7 +77,14 @@ export async function openFixed(options: FixedOptions, stops: AsyncDisposableSta
   const blobs = keepDuringBackup(options.blobs, db)
   const shared = { groups: openGroups(), budget: options.budget ?? openByteBudget(bytesOf(config)) }
   const fixed = { clock, log, db, blobs, changes, ...shared, metrics, tracing, work_dir }
-  return { fixed, pool, presence }
+  return { fixed, pool, presence, sightings }
+}
+
+function noteOutage(sightings: Sightings, { name, since_ms, until_ms, error }: Outage): void {
+  const subject = name === 'storage' ? 'bucket' : name
+  const detail = error instanceof Error ? error.message : String(error)
+  if (until_ms === null) sightings.lost(subject, { since_ms, detail })
+  else sightings.back(subject, until_ms)
 }
 
 const CONNECTION_LOST = 'database_connection_lost'

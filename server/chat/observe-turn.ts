@@ -2,7 +2,7 @@ import type { ChatModelConfig } from '../config/config.ts'
 import type { Context } from '../context.ts'
 import type { ChatRequest, TokenUsage } from '../engines/chat/contract.ts'
 import { entryOptions } from '../engines/engine-entry.ts'
-import { type CallRecorder, callRecorder, errorKind } from '../engines/measured.ts'
+import { type CallRecorder, callRecorder, engineName, errorKind } from '../engines/measured.ts'
 import { CALL_BUCKETS, declareMetrics, type Histogram, type Metrics } from '../platform/metrics/metrics.ts'
 import type { Span } from '../platform/tracing/tracing.ts'
 import { GEN_AI } from './gen-ai.ts'
@@ -57,10 +57,11 @@ export function observeTurn(
     },
     failed(thrown) {
       error = errorKind(thrown)
-      call.failed(error)
+      call.failed(thrown)
     },
     over() {
       call.ended((performance.now() - began) / 1000)
+      if (error === undefined && first_seconds !== undefined) call.worked()
       if (span) ended_at = new Date()
     },
     charged(usage) {
@@ -76,7 +77,10 @@ function cellsOf(metrics: Metrics, model: ChatModelConfig): ModelCells {
   let found = cells.get(model)
   if (found === undefined) {
     const engine = entryOptions(model.engine).kind
-    const call = callRecorder(metrics, { family: 'chat', engine, model: model.id, call: 'generate' })
+    const call = callRecorder(metrics, {
+      ...{ family: 'chat', engine, model: model.id, call: 'generate' },
+      name: engineName({ model: model.id, id: null }),
+    })
     found = { engine, call, first_output: first_output.of(model.id) }
     cells.set(model, found)
   }

@@ -12,7 +12,14 @@ import {
 import type { Log } from '../platform/log.ts'
 
 /** What each process of one service is started with. */
-export type Boot = { config: Config; database_url: string; secret: string; blobs_dir: string; work_dir: string }
+export type Boot = {
+  config: Config
+  database_url: string
+  secret: string
+  blobs_dir: string
+  work_dir: string
+  node_id: string
+}
 
 /** Opens the service over the database and files that `boot` names. `signal` ends a start that waits for the database. */
 export async function openService(
@@ -20,9 +27,9 @@ export async function openService(
   log: Log,
   { background, signal }: { background: 'sole' | 'shared' | 'none'; signal?: AbortSignal },
 ): Promise<App> {
-  const { config, database_url, secret, blobs_dir, work_dir } = boot
+  const { config, database_url, secret, blobs_dir, work_dir, node_id } = boot
   const blobs = openStorage(config.storage, { blobs_dir, proxied: config.content_delivery === 'x-accel' })
-  return openApp({ config, log, database_url, blobs, secret, work_dir, background, signal })
+  return openApp({ config, log, database_url, blobs, secret, work_dir, node_id, background, signal })
 }
 
 /** Call it once the port is taken: a first run that is never printed would leave an owner without a password. */

@@ -141,7 +141,10 @@ async function start(config: Config, { log, stops, read, signal }: Start): Promi
   stops.defer(database.stop)
   const [{ makeFirstRun, openService }, { warnAtStart }] = await readService()
   const { data_dir, url: database_url } = database
-  const boot: Boot = { ...settings, database_url, blobs_dir: data_dir.blobs, work_dir: data_dir.work }
+  const boot: Boot = {
+    ...{ ...settings, database_url, blobs_dir: data_dir.blobs, work_dir: data_dir.work },
+    node_id: node.id,
+  }
   const drain = { seconds: 0, skip: skip.signal }
   const app = await openService(boot, log, { background: backgroundOf(config), signal })
   // Metrics are served until the service is closed, so that a drain is seen.

@@ -1,5 +1,6 @@
 import { CALL_BUCKETS, declareMetrics, type Metrics } from '../platform/metrics/metrics.ts'
 import { type Tracing, traced } from '../platform/tracing/tracing.ts'
+import { type EngineCalls, openEngineCalls } from './engine-calls.ts'
 import { type EngineEntry, entryOptions } from './engine-entry.ts'
 import { EngineError } from './engine-error.ts'
 import type { Engines } from './registry.ts'
@@ -21,7 +22,13 @@ export const engineMetrics = declareMetrics((metrics) => ({
     help: 'Calls of engines that failed, by the kind of error.',
     labels: [...LABELS, 'kind'],
   }),
+  calls: openEngineCalls(),
 }))
+
+/** How the engines of a process have done lately. */
+export function engineCallsOf(metrics: Metrics): EngineCalls {
+  return engineMetrics(metrics).calls
+}
 
 /** What is called: the engine by its name in the configuration, or its kind where it has none. */
 export type EngineCall = {
@@ -29,18 +36,29 @@ export type EngineCall = {
   engine: string
   model: string
   call: string
+  /** How operators name it: see `engineName`. */
+  name: string
 }
 
-/** Records how calls end. */
-export type CallRecorder = { ended(seconds: number): void; failed(kind: string): void }
+/** Records how calls end: `ended` each of them, before it `worked` or `failed`, neither for one that its caller has given up. */
+export type CallRecorder = { ended(seconds: number): void; worked(): void; failed(error: unknown): void }
 
-export function callRecorder(metrics: Metrics, { family, engine, model, call }: EngineCall): CallRecorder {
-  const { seconds, errors } = engineMetrics(metrics)
+export function callRecorder(metrics: Metrics, { family, engine, model, call, name }: EngineCall): CallRecorder {
+  const { seconds, errors, calls } = engineMetrics(metrics)
   const time = seconds.of(family, engine, model, call)
   return {
     ended: (each) => time.observe(each),
-    failed: (kind) => errors.of(family, engine, model, call, kind).add(1),
+    worked: () => calls.worked(name, call),
+    failed(error) {
+      errors.of(family, engine, model, call, errorKind(error)).add(1)
+      calls.failed(name, call, error)
+    },
   }
+}
+
+/** How operators name an engine: by its model, with its own name where the model lists several, or by its family. */
+export function engineName({ model, id }: { model: string; id: string | null }): string {
+  return id === null ? model : `${model}/${id}`
 }
 
 /** The kind of an error for metrics and spans: one of a fixed list, never a text of an engine. */
@@ -72,13 +90,24 @@ export function engineMeasurer(observed: Observed): MeasureEngines {
   const measuredMember =
     (model: string) =>
     (member: PoolMember): PoolMember => {
-      const about = { family: 'video', engine: member.id ?? member.name, model } as const
+      const name = engineName({ model, id: member.id })
+      const about = { family: 'video', engine: member.id ?? member.name, model, name } as const
       return { ...member, engine: measure(member.engine, about, VIDEO_CALLS) }
     }
   return (engines, { moderation, translation }, before) => {
-    const judge = { family: 'moderation', engine: entryOptions(moderation).kind, model: '' } as const
-    const translator = { family: 'translation', engine: entryOptions(translation).kind, model: '' } as const
-    const transcriber = { family: 'transcription', engine: 'openai', model: '' } as const
+    const judge = {
+      family: 'moderation',
+      name: 'moderation',
+      engine: entryOptions(moderation).kind,
+      model: '',
+    } as const
+    const translator = {
+      family: 'translation',
+      name: 'translation',
+      engine: entryOptions(translation).kind,
+      model: '',
+    } as const
+    const transcriber = { family: 'transcription', name: 'transcription', engine: 'openai', model: '' } as const
     const poolOf = (id: string, { members }: EnginePool) =>
       enginePool(members.map(measuredMember(id)), { before: before?.video.get(id) })
     return {
@@ -124,14 +153,16 @@ function measured<E extends object>(
     outer[call] = async (...given) => {
       const began = performance.now()
       try {
-        return await traced(
+        const result = await traced(
           UNTRACED.has(call) ? null : tracing,
           [`${about.family} ${call}`, () => ({ kind: 'client', attributes })],
           errorKind,
           () => inner[call]!(...given),
         )
+        recorder.worked()
+        return result
       } catch (error) {
-        if (!given.some((each) => each instanceof AbortSignal && each.aborted)) recorder.failed(errorKind(error))
+        if (!given.some((each) => each instanceof AbortSignal && each.aborted)) recorder.failed(error)
         throw error
       } finally {
         recorder.ended((performance.now() - began) / 1000)

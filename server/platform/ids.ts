@@ -14,6 +14,7 @@ const JOINS = {
   reload: 'rel_',
   activity: 'act_',
   node: 'node_',
+  incident: 'inc_',
   webhook_endpoint: 'whe_',
   event: 'evt_',
 } as const

@@ -70,7 +70,18 @@ test('SQL reads tables of its own folder only, but for the joins listed with a r
 })
 
 /** Folders that have tables, lower ones first. */
-const ORDER = ['nodes', 'identity', 'events', 'billing', 'files', 'videos', 'responses', 'webhooks', 'reload']
+const ORDER = [
+  'nodes',
+  'operations',
+  'identity',
+  'events',
+  'billing',
+  'files',
+  'videos',
+  'responses',
+  'webhooks',
+  'reload',
+]
 
 test('an invariant belongs to the highest folder whose tables it reads', () => {
   const owners = tableOwners(server)

@@ -14,6 +14,7 @@ import { openAdminDatabase } from './database.ts'
 import { jobList, keyList, orgList, userList } from './lists.ts'
 import { databaseAdopt, databaseMove } from './move.ts'
 import { nodes, secretForget } from './nodes.ts'
+import { incidents } from './operate/incidents.ts'
 import {
   keyCreate,
   keyRevoke,
@@ -49,6 +50,7 @@ export const COMMANDS: ReadonlyMap<string, Command> = new Map(
     'blobs move': blobsMove,
     nodes,
     'secret forget': secretForget,
+    incidents,
     audit,
     reload,
     log: activityLog,

@@ -12,6 +12,9 @@ export type Dependency = {
   check(): Promise<unknown>
 }
 
+/** An outage, at its begin and again at its end, by the monotonic clock. `until_ms` null: it lasts. `error`: the first one. */
+export type Outage = { name: Dependency['name']; since_ms: number; until_ms: number | null; error: unknown }
+
 type Level = keyof Log
 type Line = { level: Level; event: string; fields: LogFields }
 /** What failed since an examination began. `all`: lines, with those that are a sign and nothing else. */
@@ -29,15 +32,15 @@ const LINES_MAX = 100
 /**
  * The same log, in which an outage of a dependency is two lines instead of one for each error: its begin, with the first error, and its end,
  * with how long it took and how many requests and pieces of work failed. An error that may be of an outage waits for the check: it is written
- * as it is when the dependency works. `close` waits for a check that is running.
+ * as it is when the dependency works. `on_outage` gets both too. `close` waits for a check that is running.
  */
 export function logOutages(
   log: Log,
   dependencies: readonly Dependency[],
-  { pause = pauseUnlessClosed }: { pause?: (seconds: number, signal: AbortSignal) => Promise<void> } = {},
+  { pause = pauseUnlessClosed, on_outage = () => {} }: { pause?: Pause; on_outage?: (outage: Outage) => void } = {},
 ): { log: Log; close(): Promise<void> } {
   const closed = new AbortController()
-  const watched = dependencies.map((dependency) => watch(dependency, { log, pause, closed: closed.signal }))
+  const watched = dependencies.map((dependency) => watch(dependency, { log, pause, on_outage, closed: closed.signal }))
   const at =
     (level: Level) =>
     (event: string, fields: LogFields = {}) => {
@@ -55,9 +58,10 @@ export function logOutages(
   }
 }
 
-type Watching = { log: Log; pause: (seconds: number, signal: AbortSignal) => Promise<void>; closed: AbortSignal }
+type Pause = (seconds: number, signal: AbortSignal) => Promise<void>
+type Watching = { log: Log; pause: Pause; on_outage: (outage: Outage) => void; closed: AbortSignal }
 
-function watch({ name, mayExplain, sign, check }: Dependency, { log, pause, closed }: Watching) {
+function watch({ name, mayExplain, sign, check }: Dependency, { log, pause, on_outage, closed }: Watching) {
   let failed: Failed | null = null
   /** Until the check has ended. */
   let lines: Line[] = []
@@ -72,10 +76,13 @@ function watch({ name, mayExplain, sign, check }: Dependency, { log, pause, clos
       failed = null
       return write([first!, ...others], counted)
     }
-    log.error(`${name}_away`, { error: first!.fields.error })
+    const { error } = first!.fields
+    log.error(`${name}_away`, { error })
+    on_outage({ name, since_ms: since, until_ms: null, error })
     const back = await untilBack()
     failed = null
     if (back === null) return
+    on_outage({ name, since_ms: since, until_ms: back, error })
     const duration_ms = Math.round(back - since)
     log.warn(`${name}_back`, { duration_ms, failed_requests: counted.requests, failed_work: counted.work })
   }

@@ -39,7 +39,7 @@ video_models:
  * real pipeline and sweeps; time goes by then, from where the clock was set. Close it.
  */
 export async function startApp(
-  options: Partial<Pick<AppOptions, 'budget' | 'clock' | 'database_url' | 'engines' | 'log' | 'timing'>> & {
+  options: Partial<Pick<AppOptions, 'budget' | 'clock' | 'database_url' | 'engines' | 'log' | 'node_id' | 'timing'>> & {
     /** Text of kinora.yaml. */
     config?: string
     background?: boolean

@@ -6,7 +6,7 @@ import { type HttpResponse, send } from './send.ts'
 /** Settings of a model of the test service. `engine`: options of the scriptable chat server, or the name of another engine. */
 export type TestModel = { id: string; engine?: object | string; [setting: string]: unknown }
 
-type ServiceOptions = Pick<NonNullable<Parameters<typeof startApp>[0]>, 'background' | 'log' | 'timing'> & {
+type ServiceOptions = Pick<NonNullable<Parameters<typeof startApp>[0]>, 'background' | 'log' | 'node_id' | 'timing'> & {
   /** Lines of the configuration. */
   more?: string
   budget?: ByteBudget | undefined

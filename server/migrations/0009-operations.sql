@@ -1,0 +1,29 @@
+-- What an operator asks at night.
+
+-- What each process last reported of itself, every ten seconds. A process that stands still reports nothing, although its connections last.
+create table process_states (
+  node_id text collate "C" not null,
+  pid integer not null,
+  reported_at timestamptz not null default now(),
+  -- Subjects of incidents that it sees now.
+  away text[] not null,
+  state jsonb not null,
+  primary key (node_id, pid)
+);
+
+-- What was lost, from when to when: 'database', 'bucket', 'engine <name>' or 'node <id>'. One that is lost again within a minute is the same one.
+create table incidents (
+  id text collate "C" primary key,
+  subject text not null,
+  -- The node that saw it first.
+  node_id text not null,
+  since timestamptz not null,
+  -- Null while it lasts.
+  until timestamptz,
+  -- How often it was lost.
+  times integer not null default 1,
+  -- The last error.
+  detail text not null
+);
+create unique index incidents_lasting on incidents (subject) where until is null;
+create index incidents_since on incidents (since desc, id);
