@@ -4,6 +4,7 @@ import { openApiEndpoints } from './api-docs/routes.ts'
 import { type Background, startBackground } from './assembly/background.ts'
 import { openFixed } from './assembly/fixed.ts'
 import { answeredBy, buildHttp, DRAIN_SECONDS, endRequests, reachableHost } from './assembly/http.ts'
+import { processDescription } from './assembly/process-state.ts'
 import { limitMedia, openSettings, secretsOf } from './assembly/settings.ts'
 import { openAuditGate } from './billing/audit-state.ts'
 import { openBalanceChanges } from './billing/balance-changes.ts'
@@ -23,7 +24,9 @@ import { healthEndpoints, openHealth } from './health.ts'
 import type { Endpoint } from './identity/caller/endpoint.ts'
 import { type Identity, openIdentity } from './identity/open.ts'
 import { identityEndpoints } from './identity/routes.ts'
+import { openRefusals } from './operations/refusals.ts'
 import { openReports } from './operations/reports.ts'
+import type { Sightings } from './operations/sightings.ts'
 import type { Blobs } from './platform/blobs/blobs.ts'
 import type { Clock } from './platform/clock.ts'
 import type { ByteBudget } from './platform/http/body/byte-budget.ts'
@@ -118,15 +121,15 @@ async function assemble(options: AppOptions, stops: AsyncDisposableStack): Promi
     budget: ctx.budget,
     timing: { ...SOCKET_TIMING, ...timing },
   })
-  const endpoints = endpointsOf(parts, {
-    ctx,
-    sockets,
-    timing,
-    stopping: stopping.signal,
-    isStopping: () => state.stop !== 'no',
-  })
+  const check = openHealth(ctx)
+  const isStopping = () => state.stop !== 'no'
+  const endpoints = endpointsOf(parts, { ctx, sockets, timing, stopping: stopping.signal, check, isStopping })
+  const operations = openOperations(ctx, { ...options, sightings, check, isStopping }, stops)
   const answered = answeredBy(config.role, [...endpoints, ...openApiEndpoints(endpoints)])
-  const http = buildHttp(ctx, answered, { who: identity.authenticator, sockets, stop: () => state.stop })
+  const http = buildHttp(ctx, answered, {
+    ...{ who: identity.authenticator, sockets, stop: () => state.stop },
+    on_refused: operations?.refusals.count,
+  })
   const prepareReload = (next: NextSettings): PreparedReload => {
     const built = settings.build(next, ctx)
     const apply = () => {
@@ -134,10 +137,6 @@ async function assemble(options: AppOptions, stops: AsyncDisposableStack): Promi
       live_context.replace(built)
     }
     return { apply, discard: built.engines.close }
-  }
-  if (options.node_id !== undefined) {
-    const reporting = { ...ctx, node_id: options.node_id, sightings, describe: async () => ({}) }
-    stops.adopt(openReports(reporting), (each) => each.close())
   }
   let background: Background | null = null
   stops.defer(async () => background?.stop())
@@ -197,6 +196,23 @@ async function openParts(ctx: LiveContext, options: AppOptions, stops: AsyncDisp
   return { identity, audit, storage, cache, variants, live, meter, responding }
 }
 
+/** What a process of a node writes for whoever operates it. */
+function openOperations(
+  ctx: LiveContext,
+  {
+    node_id,
+    sightings,
+    ...health
+  }: Pick<AppOptions, 'node_id'> & { sightings: Sightings } & Parameters<typeof processDescription>[1],
+  stops: AsyncDisposableStack,
+) {
+  if (node_id === undefined) return null
+  const { db, clock, log } = ctx
+  const { describe } = stops.adopt(processDescription(ctx, health), (each) => each.close())
+  stops.adopt(openReports({ db, clock, log, node_id, sightings, describe }), (each) => each.close())
+  return { refusals: stops.adopt(openRefusals({ db, clock, log }), (each) => each.close()) }
+}
+
 type Parts = Awaited<ReturnType<typeof openParts>>
 
 /** Every route of the API and the console. */
@@ -207,14 +223,14 @@ function endpointsOf(
     sockets,
     timing,
     stopping,
+    check,
     isStopping,
   }: {
     ctx: LiveContext
     sockets: Sockets
     timing: NonNullable<AppOptions['timing']>
     stopping: AbortSignal
-    isStopping: () => boolean
-  },
+  } & Parameters<typeof healthEndpoints>[0],
 ): Endpoint[] {
   const streams = { ...STREAM_TIMING, ...timing }
   const { lifetime_seconds } = timing
@@ -229,7 +245,7 @@ function endpointsOf(
     ...billingEndpoints,
     ...webhookEndpoints(),
     ...consoleEndpoints(live),
-    ...healthEndpoints({ check: openHealth(ctx), isStopping }),
+    ...healthEndpoints({ check, isStopping }),
   ]
 }
 

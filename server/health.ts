@@ -18,7 +18,7 @@ const Parts = {
     description: '`away`: the bucket does not answer. Every node has the same one, so none becomes unready by it.',
   }),
 }
-type Health = { status: 'ok' | 'failing' } & Static<typeof HealthParts>
+export type Health = { status: 'ok' | 'failing' } & Static<typeof HealthParts>
 const HealthParts = Type.Object(Parts)
 
 const AliveView = Type.Object({ status: Type.Enum(['ok']), ...Parts })

@@ -13,7 +13,17 @@ import { explainNotOffered } from '../videos/routes.ts'
 export function buildHttp(
   ctx: LiveContext,
   endpoints: readonly Endpoint[],
-  { who, sockets, stop }: { who: Authenticator; sockets: Sockets; stop: () => 'no' | 'unready' | 'draining' },
+  {
+    who,
+    sockets,
+    stop,
+    on_refused,
+  }: {
+    who: Authenticator
+    sockets: Sockets
+    stop: () => 'no' | 'unready' | 'draining'
+    on_refused?: ((org_id: string, code: string) => void) | undefined
+  },
 ): FastifyInstance {
   const { trusted_proxies, role } = ctx.config
   const explainUnknown = role === 'worker' ? () => WORKER_ONLY : explainNotOffered
@@ -21,6 +31,7 @@ export function buildHttp(
   const cors = { origins: () => ctx.config.cors.origins }
   const http = openHttp({ log, metrics, tracing, sockets, stop, trusted_proxies, cors, explainUnknown })
   http.decorateRequest('principal', null)
+  http.decorate('onRefused', on_refused)
   http.decorate('publicOrigin', () => new URL(ctx.site.public_url).origin)
   http.register(async (routes) => registerEndpoints(routes, ctx, endpoints, who))
   if (role !== 'worker') serveConsole(http)

@@ -47,7 +47,9 @@ test('durations and sizes are formatted for people', () => {
     '1 min 05 s',
     '60 min 00 s',
   ])
-  assert.deepEqual([0, 999, 13_280, 2_100_000].map(formatBytes), ['0 bytes', '999 bytes', '13.3 kB', '2.1 MB'])
+  assert.deepEqual([0, 999, 13_280, 2_100_000, 1_460_000_000].map(formatBytes), [
+    ...['0 bytes', '999 bytes', '13.3 kB', '2.1 MB', '1.5 GB'],
+  ])
 })
 
 function recorder(isTTY: boolean) {

@@ -20,6 +20,16 @@ export type EndpointHealth = {
 /** `open_until` 0: in use. `opened`: how often in a row it was left out. `probing`: a call is out to see whether it works again. */
 export type EndpointState = { failures: number; opened: number; open_until: number; probing: boolean }
 
+/** The circuit breaker of an engine, from those of its servers. */
+export type Breaker = 'closed' | 'open' | 'partly_open' | 'probing'
+
+export function breakerOf(states: readonly EndpointState[], now = performance.now()): Breaker {
+  const out = states.filter(({ open_until }) => open_until > 0)
+  if (out.length === 0) return 'closed'
+  if (out.length < states.length) return 'partly_open'
+  return out.some(({ open_until, probing }) => probing || open_until <= now) ? 'probing' : 'open'
+}
+
 /** `random` gives numbers from 0 to 1 without 1, `now` milliseconds that never go back. */
 export type Chance = { random(): number; now(): number }
 

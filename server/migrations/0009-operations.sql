@@ -27,3 +27,12 @@ create table incidents (
 );
 create unique index incidents_lasting on incidents (subject) where until is null;
 create index incidents_since on incidents (since desc, id);
+
+-- How often requests of an organization were refused, by the code of the error, in spans of five minutes. Kept for a day.
+create table refusals (
+  org_id text collate "C" not null,
+  code text not null,
+  since timestamptz not null,
+  count integer not null,
+  primary key (since, org_id, code)
+);

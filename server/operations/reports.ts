@@ -17,7 +17,7 @@ type Options = {
   node_id: string
   sightings: Sightings
   /** What the process says of itself. */
-  describe: () => Promise<ProcessState>
+  describe: () => Promise<Partial<ProcessState>>
 }
 
 /**
@@ -30,7 +30,7 @@ export function openReports({ db, clock, log, node_id, sightings, describe }: Op
   let isDue = false
   let closed = false
 
-  async function write(state: ProcessState, seen: readonly Sighting[]): Promise<void> {
+  async function write(state: Partial<ProcessState>, seen: readonly Sighting[]): Promise<void> {
     const ahead = clock.now().getTime() - performance.now()
     const at = (ms: number) => new Date(ahead + ms)
     const away = seen.flatMap(({ subject, until_ms }) => (until_ms === null ? [subject] : []))

@@ -68,7 +68,11 @@ export async function endIncident(
         and p.reported_at > now() - ${SILENT_SECONDS} * interval '1 second')`.execute(tx)
 }
 
-/** Incidents that last, of these kinds. */
+export async function findLastingIncidents(db: Db): Promise<IncidentRow[]> {
+  return db.selectFrom('incidents').selectAll().where('until', 'is', null).orderBy('since').orderBy('id').execute()
+}
+
+/** Those of one kind. */
 export async function findLasting(db: Db, kind: 'node'): Promise<IncidentRow[]> {
   return db
     .selectFrom('incidents')

@@ -1,10 +1,44 @@
 import { sql } from 'kysely'
 import type { Db } from '../platform/db/db.ts'
 
-/** What a process says of itself. */
-export type ProcessState = Record<string, never>
+/** An engine as a process sees it, with times in ISO 8601. `slots`: how many renders it may have at a time; null is no limit. */
+export type EngineState = {
+  name: string
+  family: string
+  kind: string
+  slots: number | null
+  /** `partly_open`: some of its servers are left out. */
+  breaker: 'closed' | 'open' | 'partly_open' | 'probing'
+  /** Calls that have failed in a row, since when, and the last error. */
+  failures: number
+  failing_since: string | null
+  last_failed_at: string | null
+  last_error: string | null
+}
 
-export type ProcessRow = { node_id: string; pid: number; reported_at: Date; away: string[]; state: ProcessState }
+/** What a process says of itself; empty once it stops. */
+export type ProcessState = {
+  version: string
+  /** The last one it knows. */
+  migration: string
+  ready: boolean
+  /** Why it is not ready. */
+  reason: string | null
+  storage: { kind: 'disk' | 's3'; state: string }
+  /** On the disk of its data directory. */
+  disk_free_bytes: number | null
+  /** The longest that its event loop stood still since the report before. */
+  loop_delay_ms: number
+  engines: EngineState[]
+}
+
+export type ProcessRow = {
+  node_id: string
+  pid: number
+  reported_at: Date
+  away: string[]
+  state: Partial<ProcessState>
+}
 
 declare module '../platform/db/db.ts' {
   interface Database {
@@ -29,6 +63,11 @@ export async function saveProcessState(db: Db, row: Omit<ProcessRow, 'reported_a
 
 export async function deleteProcessState(db: Db, { node_id, pid }: Process): Promise<void> {
   await db.deleteFrom('process_states').where('node_id', '=', node_id).where('pid', '=', pid).execute()
+}
+
+export async function findProcesses(db: Db): Promise<ProcessRow[]> {
+  const rows = await db.selectFrom('process_states').selectAll().orderBy('node_id').orderBy('pid').execute()
+  return rows.map((row) => ({ ...row, state: row.state as unknown as Partial<ProcessState> }))
 }
 
 /** Forgets processes that were killed, as nodes are forgotten. */

@@ -1,6 +1,6 @@
 import type { Kysely } from 'kysely'
 import { findNodes, type NodeRow } from '../nodes/store.ts'
-import type { Clock } from '../platform/clock.ts'
+import { addSeconds, type Clock } from '../platform/clock.ts'
 import type { Database } from '../platform/db/db.ts'
 import type { Sweep } from '../platform/sweep.ts'
 import {
@@ -12,9 +12,12 @@ import {
   lockIncidents,
 } from './store-incidents.ts'
 import { deleteSilentProcesses, SILENT_SECONDS } from './store-processes.ts'
+import { deleteRefusalsBefore } from './store-refusals.ts'
 
 const WATCH_SECONDS = 15
 const DELETE_SECONDS = 3600
+/** How long refusals are counted. */
+const REFUSALS_SECONDS = 86_400
 const NOBODY = { node_id: '', pid: 0 }
 
 /** Notices nodes that are lost, ends what nobody sees any more, and deletes what is old. */
@@ -34,6 +37,7 @@ export function operationsSweeps(ctx: { db: Kysely<Database>; clock: Clock }): S
       async run() {
         await deleteOldIncidents(ctx.db)
         await deleteSilentProcesses(ctx.db)
+        await deleteRefusalsBefore(ctx.db, addSeconds(ctx.clock.now(), -REFUSALS_SECONDS))
       },
     },
   ]

@@ -56,6 +56,18 @@ export async function findEndpoint(db: Db, org_id: string, id: string): Promise<
   return (await query.executeTakeFirst()) ?? null
 }
 
+/** Those of any organization whose last attempts failed, enabled or disabled for it; the longest failing first. */
+export async function listFailingEndpoints(db: Db, limit: number): Promise<EndpointRow[]> {
+  return db
+    .selectFrom('webhook_endpoints')
+    .selectAll()
+    .where((eb) => eb.or([eb('failing_since', 'is not', null), eb('disabled_reason', 'in', ['gone', 'failing'])]))
+    .orderBy('failing_since')
+    .orderBy('id')
+    .limit(limit)
+    .execute()
+}
+
 /** The endpoint, with its row locked until the transaction ends. */
 export async function lockEndpoint(tx: Tx, org_id: string, id: string): Promise<EndpointRow | null> {
   const query = tx.selectFrom('webhook_endpoints').selectAll().where('org_id', '=', org_id).where('id', '=', id)

@@ -15,6 +15,7 @@ import { jobList, keyList, orgList, userList } from './lists.ts'
 import { databaseAdopt, databaseMove } from './move.ts'
 import { nodes, secretForget } from './nodes.ts'
 import { incidents } from './operate/incidents.ts'
+import { status } from './operate/status.ts'
 import {
   keyCreate,
   keyRevoke,
@@ -50,6 +51,7 @@ export const COMMANDS: ReadonlyMap<string, Command> = new Map(
     'blobs move': blobsMove,
     nodes,
     'secret forget': secretForget,
+    status,
     incidents,
     audit,
     reload,

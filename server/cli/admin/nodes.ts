@@ -1,5 +1,6 @@
 import { recordActivity } from '../../identity/activity/activity.ts'
-import { deleteSecretInUse, findNodes } from '../../nodes/store.ts'
+import { deleteSecretInUse, findNodes, type NodeRow } from '../../nodes/store.ts'
+import { SILENT_SECONDS } from '../../operations/store-processes.ts'
 import { CommandError, command } from './command.ts'
 import { listed } from './lists.ts'
 
@@ -7,16 +8,22 @@ export const nodes = command({
   summary: 'list the nodes that run on the database, and those that ended within the hour without a stop',
   records: null,
   flags: {},
-  async run({ db }) {
+  async run({ db, clock }) {
     const rows = (await findNodes(db)).map(
       ({ id, host_name, data_dir, pid, version, role, processes, connections, ...node }) => ({
         ...{ id, host_name, data_dir, pid, version, role, processes, connections },
-        ...{ state: node.alive ? 'alive' : 'lost', started_at: node.started_at, seen_at: node.seen_at },
+        ...{ state: stateOf(node, clock.now()), started_at: node.started_at, seen_at: node.seen_at },
       }),
     )
     return listed(rows, rows.length)
   },
 })
+
+/** `silent`: its connection lasts and it has not been seen, as when it stands still. */
+function stateOf({ alive, seen_at }: Pick<NodeRow, 'alive' | 'seen_at'>, now: Date): 'alive' | 'silent' | 'lost' {
+  if (!alive) return 'lost'
+  return now.getTime() - seen_at.getTime() < SILENT_SECONDS * 1000 ? 'alive' : 'silent'
+}
 
 export const secretForget = command({
   summary: 'let the next start bring another secret, when the one in use is lost or was leaked; no node may run',

@@ -1,3 +1,5 @@
+import type { EndpointState } from '../endpoint-health.ts'
+
 /** One piece of a message. URLs are http(s) or `data:`; files of ours have become one or the other before the engine sees them. */
 export type ChatPart =
   | { type: 'text'; text: string }
@@ -158,5 +160,7 @@ export type ChatEngine = {
   generate(request: ChatRequest, signal: AbortSignal): Promise<AsyncIterable<readonly ChatEvent[]>>
   /** Input tokens as the engine counts them; absent when it cannot count. It may stop once they are more than `most`. */
   countTokens?(request: ChatRequest, signal: AbortSignal, most?: number): Promise<number>
+  /** The circuit breakers of its servers, where it has any. */
+  breakers?(): readonly EndpointState[]
   close?(): Promise<void>
 }

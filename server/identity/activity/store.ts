@@ -65,6 +65,12 @@ export async function listAllActivity(
   return found.rows
 }
 
+/** The newest of this action; null when there was none. */
+export async function findLastActivity(db: Db, action: Action): Promise<NamedActivity | null> {
+  const found = await sql<NamedActivity>`${NAMED} where a.action = ${action} order by a.id desc limit 1`.execute(db)
+  return found.rows[0] ?? null
+}
+
 const NAMED = sql`
   select a.id, a.created_at, a.org_id, a.actor, a.action, a.target, a.details, u.email, k.hint as key_hint
   from activity_entries as a

@@ -27,7 +27,13 @@ export const queueMetrics = declareMetrics((metrics) => ({
 }))
 
 /** A queue as it is reported. `state` is an expression over its table, `states` every value it has while a row is open. */
-export type ObservedQueue = QueueTable & { queue: string; state: RawBuilder<unknown>; states: readonly string[] }
+export type ObservedQueue = QueueTable & {
+  queue: string
+  state: RawBuilder<unknown>
+  states: readonly string[]
+  /** When a row was made, as an expression over the table. */
+  created: RawBuilder<unknown>
+}
 
 /** More rows than this are not counted, so that a reading stays cheap however long the queue is. */
 const COUNT_MAX = 10_000
@@ -74,4 +80,27 @@ export async function readDepth(db: Db, { table: name, due: column, open, state 
        where ${open})) as rows
     group by state`.execute(db)
   return result.rows
+}
+
+/** Rows of a queue in one state: all, those that are due and wait for a worker, those that one has; the oldest row. */
+export type QueueState = {
+  state: string
+  rows: number
+  due: number
+  claimed: number
+  oldest_id: string | null
+  oldest_at: Date | null
+}
+
+/** Counts every row, for a person who asks: too much for a reading that is repeated. States without a row are there too. */
+export async function readQueue(db: Db, observed: ObservedQueue, now: Date): Promise<QueueState[]> {
+  const { table, due, open, state, states, created } = observed
+  const result = await sql<QueueState>`
+    select state, count(*)::int as rows, count(*) filter (where due <= ${now} and claim_id is null)::int as due,
+      count(claim_id)::int as claimed, min(created) as oldest_at, (array_agg(id order by created, id))[1] as oldest_id
+    from (select id, claim_id, ${sql.ref(due)} as due, ${state} as state, ${created} as created
+      from ${sql.table(table)} where ${open}) as rows
+    group by state`.execute(db)
+  const none = { rows: 0, due: 0, claimed: 0, oldest_id: null, oldest_at: null }
+  return states.map((each) => result.rows.find((row) => row.state === each) ?? { state: each, ...none })
 }

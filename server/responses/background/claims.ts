@@ -15,6 +15,7 @@ const OPEN: QueueTable = { table: 'responses', due: 'next_run_at', open: sql`fin
 /** For metrics. */
 export const observedResponseQueue: ObservedQueue = {
   ...{ ...OPEN, queue: RESPONSE_QUEUE, state: sql`status`, states: ['queued', 'in_progress'] },
+  created: sql`created_at`,
 }
 
 /** For releasing what a dead worker held. */

@@ -26,8 +26,14 @@ function claimsOfJobs(queue: QueueTable): Claims<Job> {
 
 /** For metrics. */
 export const observedVideoQueues: readonly ObservedQueue[] = [
-  { ...OPEN, queue: VIDEO_QUEUE, state: sql`status`, states: STATUSES.filter((status) => !isTerminal(status)) },
-  { ...CANCELED, queue: CANCEL_QUEUE, state: sql`status`, states: ['canceled'] },
+  {
+    ...OPEN,
+    queue: VIDEO_QUEUE,
+    state: sql`status`,
+    created: sql`created_at`,
+    states: STATUSES.filter((status) => !isTerminal(status)),
+  },
+  { ...CANCELED, queue: CANCEL_QUEUE, state: sql`status`, created: sql`created_at`, states: ['canceled'] },
 ]
 
 export const videoQueues = [

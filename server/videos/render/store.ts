@@ -89,6 +89,17 @@ export async function countRenders(
   return Number(n)
 }
 
+/** Renders of unfinished jobs that are begun, or may be, by model and engine. */
+export async function countRendersOfEngines(
+  db: Db,
+): Promise<Array<{ model: string; engine: string | null; count: number }>> {
+  const result = await sql<{ model: string; engine: string | null; count: number }>`
+    select a.model, a.engine, count(*)::integer as count
+    from video_jobs j join video_attempts a on a.id = j.attempt_id
+    where j.finished_at is null and a.ended_at is null group by a.model, a.engine`.execute(db)
+  return result.rows
+}
+
 /** Where renders of these models are begun that have not ended, or are still to be stopped. Null: none of the job is begun. */
 export async function findUnfinishedEngines(
   db: Db,

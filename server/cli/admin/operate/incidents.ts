@@ -24,7 +24,7 @@ function viewOf({ id, subject, node_id, since, until, times, detail }: IncidentR
   return { id, subject, node_id, since, until, duration_seconds, times, detail }
 }
 
-function incidentTable(rows: readonly IncidentRow[], now: Date): string[][] {
+export function incidentTable(rows: readonly IncidentRow[], now: Date): string[][] {
   const head = ['since', 'for', 'what', 'times', 'detail']
   const table = rows.map(({ since, until, subject, times, detail }) => {
     const lasted = until === null ? `${span(since, now)}, lasts` : span(since, until)

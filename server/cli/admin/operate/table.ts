@@ -10,6 +10,13 @@ export function fitted(rows: ReadonlyArray<readonly string[]>): string[][] {
   return rows.map((row) => row.map((text, i) => (i === row.length - 1 ? shortened(text, room) : text)))
 }
 
+/** The same with its columns aligned, as lines. */
+export function lines(rows: ReadonlyArray<readonly string[]>): string[] {
+  const table = fitted(rows)
+  const widths = (table[0] ?? []).map((_, i) => Math.max(...table.map((row) => row[i]!.length)))
+  return table.map((row) => row.map((text, i) => (i < row.length - 1 ? text.padEnd(widths[i]!) : text)).join('  '))
+}
+
 function shortened(text: string, max: number): string {
   const line = text.replaceAll(/\s+/g, ' ')
   return line.length <= max ? line : `${line.slice(0, max - 1)}…`

@@ -181,6 +181,7 @@ export function openaiChat(options: OpenaiChatOptions, env: OpenaiChatEnv = {}):
       }
       throw refused ?? new EngineError('timeout', 'The model server did not answer in time.')
     },
+    breakers: () => servers.map((_, i) => health.stateOf(i)),
     async close() {
       await Promise.all(servers.map(({ pool }) => pool.destroy()))
     },

@@ -61,7 +61,15 @@ export function observeFirstByte(metrics: Metrics, request: FastifyRequest, repl
     .observe(reply.elapsedTime / 1000)
 }
 
+declare module 'fastify' {
+  interface FastifyInstance {
+    /** Called with each error that an organization gets. */
+    onRefused?: ((org_id: string, code: string) => void) | undefined
+  }
+}
+
 export function countError(metrics: Metrics, request: FastifyRequest, code: string): void {
+  if (request.caller) request.server.onRefused?.(request.caller.org_id, code)
   httpMetrics(metrics).errors.of(routeOf(request), code).add(1)
 }
 
