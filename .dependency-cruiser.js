@@ -6,7 +6,7 @@ const MAY_IMPORT = {
   config: ['platform'],
   media: ['platform'],
   engines: ['platform', 'config', 'media'],
-  'context.ts': ['platform', 'config', 'engines'],
+  'context.ts': ['platform', 'config', 'engines', 'operations'],
   identity: ['platform', 'config', 'context.ts'],
   nodes: ['platform', 'config'],
   operations: ['platform', 'nodes'],

@@ -1,6 +1,7 @@
 import type { Kysely } from 'kysely'
 import type { Config } from './config/config.ts'
 import type { Engines } from './engines/registry.ts'
+import type { Switches } from './operations/switches.ts'
 import type { Blobs } from './platform/blobs/blobs.ts'
 import type { Clock } from './platform/clock.ts'
 import type { Changes } from './platform/db/changes.ts'
@@ -24,6 +25,8 @@ export type Context = {
   engines: Engines
   changes: Changes
   groups: Groups
+  /** What operators have paused. */
+  switches: Switches
   /** What large requests hold in memory. */
   budget: ByteBudget
   metrics: Metrics

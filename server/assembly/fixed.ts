@@ -5,6 +5,7 @@ import { engineCallsOf } from '../engines/measured.ts'
 import { keepDuringBackup } from '../files/removal.ts'
 import { IDENTITY_TOPIC } from '../identity/open.ts'
 import { openSightings, type Sightings } from '../operations/sightings.ts'
+import { openSwitches } from '../operations/switches.ts'
 import { type Blobs, BlobsAway } from '../platform/blobs/blobs.ts'
 import type { Clock } from '../platform/clock.ts'
 import { openChanges } from '../platform/db/changes.ts'
@@ -75,8 +76,9 @@ export async function openFixed(options: FixedOptions, stops: AsyncDisposableSta
   }
   const changes = stops.adopt(await openChanges({ db, url: database_url, ...announced }), (opened) => opened.close())
   const blobs = keepDuringBackup(options.blobs, db)
+  const switches = stops.adopt(await openSwitches({ db, changes, log }), (opened) => opened.close())
   const shared = { groups: openGroups(), budget: options.budget ?? openByteBudget(bytesOf(config)) }
-  const fixed = { clock, log, db, blobs, changes, ...shared, metrics, tracing, work_dir }
+  const fixed = { clock, log, db, blobs, changes, switches, ...shared, metrics, tracing, work_dir }
   return { fixed, pool, presence, sightings }
 }
 

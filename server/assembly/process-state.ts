@@ -45,7 +45,7 @@ function enginesOf({ config, engines, metrics, clock }: LiveContext): EngineStat
   const ahead = clock.now().getTime() - performance.now()
   const at = (ms: number) => new Date(ahead + ms).toISOString()
   const stateOf = (
-    about: Pick<EngineState, 'name' | 'family' | 'kind'>,
+    about: Pick<EngineState, 'name' | 'family' | 'model' | 'kind'>,
     { slots = null, states = [] }: { slots?: number | null; states?: readonly EndpointState[] } = {},
   ): EngineState => {
     const failed = calls.failuresOf(about.name)
@@ -58,18 +58,21 @@ function enginesOf({ config, engines, metrics, clock }: LiveContext): EngineStat
   }
   const video = [...engines.video].flatMap(([model, pool]) =>
     pool.members.map((member) => {
-      const about = { name: engineName({ model, id: member.id }), family: 'video', kind: member.name }
+      const about = { name: engineName({ model, id: member.id }), family: 'video', model, kind: member.name }
       return stateOf(about, { slots: member.renders_max, states: [pool.breakerOf(member)!] })
     }),
   )
   const chat = [...engines.chat].map(([model, { name: kind, engine }]) =>
-    stateOf({ name: engineName({ model, id: null }), family: 'chat', kind }, { states: engine.breakers?.() ?? [] }),
+    stateOf(
+      { name: engineName({ model, id: null }), family: 'chat', model, kind },
+      { states: engine.breakers?.() ?? [] },
+    ),
   )
   const judges = (['moderation', 'translation'] as const).map((family) =>
-    stateOf({ name: family, family, kind: entryOptions(config[family]).kind }),
+    stateOf({ name: family, family, model: '', kind: entryOptions(config[family]).kind }),
   )
   const transcription = engines.transcription
-    ? [stateOf({ name: 'transcription', family: 'transcription', kind: 'openai' })]
+    ? [stateOf({ name: 'transcription', family: 'transcription', model: '', kind: 'openai' })]
     : []
   return [...video, ...chat, ...judges, ...transcription]
 }

@@ -36,7 +36,7 @@ export function chatEndpoints(meter: Meter, timing: StreamTiming = STREAM_TIMING
       text_repair: TEXT_REPAIR,
       response: ChatCompletion,
       events: ChatStreamEvent,
-      errors: ['insufficient_credits', 'model_not_found', 'upstream_error', 'upstream_timeout'],
+      errors: ['insufficient_credits', 'model_not_found', 'upstream_error', 'intake_paused', 'upstream_timeout'],
       example: { model: 'sandbox-1', messages: [{ role: 'user', content: 'Say hello.' }] },
       async handle(ctx, { principal, request, reply }) {
         const body = checkBody(readLegacy(request.body))
@@ -81,6 +81,7 @@ async function openTurn(
   left: AbortSignal,
 ): Promise<Turn> {
   const { principal, request_id, body, lease } = call
+  ctx.switches.requireIntake()
   const model = entitledChatModel(ctx.config, principal.plan, body.model)
   const served = ctx.engines.chat.get(model.id)!
   const names = chatNames(body)

@@ -3,6 +3,7 @@ import { priceTokens } from '../billing/pricing.ts'
 import type { Context } from '../context.ts'
 import type { ChatEvent, TokenUsage } from '../engines/chat/contract.ts'
 import { EngineError } from '../engines/engine-error.ts'
+import { engineName } from '../engines/measured.ts'
 import { ApiError } from '../platform/errors.ts'
 import { ask, type TurnRequest } from './ask.ts'
 import type { ProducedChoice } from './count.ts'
@@ -31,6 +32,7 @@ export async function startTurn(
   request: TurnRequest,
   left: AbortSignal,
 ): Promise<Turn> {
+  requireEngine(ctx, request)
   const admitted = meter.admit(request.principal.org_id)
   if (admitted) await admitted
   meter.expect()
@@ -49,7 +51,16 @@ export async function startTurn(
   }
 }
 
-type TurnContext = Pick<Context, 'clock' | 'log' | 'metrics' | 'tracing'>
+/** Throws ApiError, which background responses wait for to pass. */
+function requireEngine({ switches }: Pick<Context, 'switches'>, { model }: TurnRequest): void {
+  if (!switches.isPaused(engineName({ model: model.id, id: null }))) return
+  const text = 'The operator has paused this model for a while. Try again later, or use another model.'
+  throw new ApiError('server_is_overloaded', text, { retry_after_seconds: PAUSED_SECONDS })
+}
+
+const PAUSED_SECONDS = 30
+
+type TurnContext = Pick<Context, 'clock' | 'log' | 'metrics' | 'tracing' | 'switches'>
 
 /** What the engine has produced so far, to count it when the engine does not. `asked`: the engine has been sent the request. */
 type Produced = {

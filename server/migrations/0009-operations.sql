@@ -36,3 +36,13 @@ create table refusals (
   count integer not null,
   primary key (since, org_id, code)
 );
+
+-- What operators have paused: 'intake', or 'engine <name>'. A row less is something that runs again.
+create table switches (
+  name text primary key,
+  -- draining: paused until what runs has ended, for maintenance.
+  state text not null check (state in ('paused', 'draining')),
+  since timestamptz not null,
+  -- `<user>@<host>`
+  changed_by text not null
+);

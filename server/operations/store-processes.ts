@@ -5,6 +5,8 @@ import type { Db } from '../platform/db/db.ts'
 export type EngineState = {
   name: string
   family: string
+  /** Of ours that it serves; empty for moderation, translation and transcription. */
+  model: string
   kind: string
   slots: number | null
   /** `partly_open`: some of its servers are left out. */

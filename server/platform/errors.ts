@@ -62,6 +62,7 @@ export const ERRORS = {
   server_error: { status: 500, type: 'server_error' },
   upstream_error: { status: 502, type: 'server_error' },
   server_is_overloaded: { status: 503, type: 'server_error' },
+  intake_paused: { status: 503, type: 'server_error' },
   upstream_timeout: { status: 504, type: 'server_error' },
 } as const satisfies Record<string, { status: number; type: string; should_retry?: boolean }>
 

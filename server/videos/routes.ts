@@ -150,6 +150,7 @@ function createVideo(gates: Gates): Endpoint {
     idempotent: true,
     headers: { 'idempotent-replayed': 'sometimes' },
     errors: [
+      'intake_paused',
       'insufficient_credits',
       'agreement_required',
       'model_not_found',

@@ -16,6 +16,7 @@ import { databaseAdopt, databaseMove } from './move.ts'
 import { nodes, secretForget } from './nodes.ts'
 import { incidents } from './operate/incidents.ts'
 import { status } from './operate/status.ts'
+import { engineDrain, enginePause, engineResume, intakePause, intakeResume } from './operate/switches.ts'
 import {
   keyCreate,
   keyRevoke,
@@ -51,6 +52,11 @@ export const COMMANDS: ReadonlyMap<string, Command> = new Map(
     'blobs move': blobsMove,
     nodes,
     'secret forget': secretForget,
+    'engine pause': enginePause,
+    'engine drain': engineDrain,
+    'engine resume': engineResume,
+    'intake pause': intakePause,
+    'intake resume': intakeResume,
     status,
     incidents,
     audit,

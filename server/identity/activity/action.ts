@@ -24,6 +24,11 @@ export const ACTIONS = [
   'database.move',
   'database.adopt',
   'secret.forget',
+  'engine.pause',
+  'engine.drain',
+  'engine.resume',
+  'intake.pause',
+  'intake.resume',
   'backup.take',
 ] as const
 export type Action = (typeof ACTIONS)[number]

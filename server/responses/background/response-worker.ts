@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { LiveContext } from '../../context.ts'
 import { EngineError } from '../../engines/engine-error.ts'
+import { engineName } from '../../engines/measured.ts'
 import { addSeconds, type Clock } from '../../platform/clock.ts'
 import { isDatabaseDown } from '../../platform/db/db.ts'
 import { backoffSeconds } from '../../platform/queue/backoff.ts'
@@ -42,7 +43,7 @@ export function startResponseWorker(
   const worker = startWorker<ClaimedResponse>({
     ...{ db, clock, changes, sole, worker_id, queue: RESPONSE_QUEUE },
     ...{ claims: responseClaims(share), concurrency: share * 2 },
-    only: (now) => servedResponses(ctx, { now, without: models.paused() }),
+    only: (now) => servedResponses(ctx, { now, without: new Set([...models.paused(), ...pausedByOperator(ctx)]) }),
     stop_seconds: { ...STOP_SECONDS, finish },
     async run(claimed, signal) {
       const began = performance.now()
@@ -81,6 +82,11 @@ export function startResponseWorker(
       stopListening()
     },
   }
+}
+
+/** Models whose responses wait until an operator lets them run again. */
+function pausedByOperator({ config, switches }: Pick<LiveContext, 'config' | 'switches'>): string[] {
+  return config.chat_models.flatMap(({ id }) => (switches.isPaused(engineName({ model: id, id: null })) ? [id] : []))
 }
 
 /**

@@ -39,6 +39,7 @@ export async function compact(
 ): Promise<{ compacted: CompactedResponse; dropped_items: readonly string[] }> {
   const { principal, request_id, body, lease } = call
   const { org_id } = principal
+  ctx.switches.requireIntake()
   const model = entitledChatModel(ctx.config, principal.plan, body.model)
   const served = ctx.engines.chat.get(model.id)!
   const { context, skipped } = await loadContext(ctx, call, left)

@@ -82,6 +82,7 @@ function compactContext(deps: ResponseDeps): Endpoint {
       'previous_response_not_found',
       'item_not_found',
       'upstream_error',
+      'intake_paused',
       'upstream_timeout',
     ],
     example: { model: 'sandbox-1', previous_response_id: 'resp_…' },

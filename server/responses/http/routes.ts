@@ -47,6 +47,7 @@ function createResponse(deps: ResponseDeps, streams: StreamOptions): Endpoint {
       'previous_response_not_found',
       'item_not_found',
       'upstream_error',
+      'intake_paused',
       'upstream_timeout',
     ],
     example: { model: 'sandbox-1', input: 'Say hello.' },

@@ -44,6 +44,7 @@ export async function prepareCall(
 ): Promise<PreparedCall> {
   const { principal, body, lease } = call
   const { org_id } = principal
+  if (!call.queued) ctx.switches.requireIntake()
   const model = entitledChatModel(ctx.config, principal.plan, body.model)
   const served = ctx.engines.chat.get(model.id)!
   const { history, input, context, skipped } = await loadContext(ctx, call, left)

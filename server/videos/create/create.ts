@@ -86,6 +86,7 @@ async function createJob(
   principal: Principal,
   submission: Submission & { reservation: Reservation | null },
 ): Promise<VideoView> {
+  ctx.switches.requireIntake() // 503 intake_paused
   await requireAcceptance(ctx, principal) // 403 agreement_required
   const { frame, signal } = submission
   try {

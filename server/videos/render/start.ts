@@ -1,4 +1,5 @@
 import type { Context } from '../../context.ts'
+import { engineName } from '../../engines/measured.ts'
 import type { PoolMember } from '../../engines/video/pool.ts'
 import { unsupportedBy } from '../../engines/video/refuse-unsupported.ts'
 import { newId } from '../../platform/ids.ts'
@@ -55,8 +56,9 @@ async function startOnAny(
   const results: Started[] = []
   let current = job
   for (;;) {
-    const member = pool.pick((each) => canRender(each, job), tried)
-    if (member === null) return results.length > 0 ? lastResort(results, current) : unserved(ctx, job)
+    const member = pool.pick((each) => canRender(each, job) && !isPaused(ctx, job, each), tried)
+    if (member === null && results.length > 0) return lastResort(results, current)
+    if (member === null) return pool.members.some((each) => canRender(each, job)) ? PAUSED : unserved(ctx, job)
     tried.add(member)
     let end: Parameters<typeof pool.report>[1] = 'neutral'
     try {
@@ -74,6 +76,13 @@ async function startOnAny(
       pool.report(member, end)
     }
   }
+}
+
+/** What waits for an operator looks again so often. */
+const PAUSED: Outcome = { to: 'same', retry_after_seconds: 5 }
+
+function isPaused({ switches }: Pick<Context, 'switches'>, { model }: Pick<Job, 'model'>, { id }: PoolMember): boolean {
+  return switches.isPaused(model, engineName({ model, id }))
 }
 
 function canRender({ engine, model }: PoolMember, job: Job): boolean {
@@ -103,6 +112,7 @@ async function startOnItsOwn(
   signal: AbortSignal,
 ): Promise<Outcome> {
   const last = job.attempt?.ended_at === null ? job.attempt : null
+  const paused = isPaused(ctx, job, served.member)
   const requestFor = (attempt_id: string) => buildRequest(ctx, job, { files, served, attempt_id })
   let settled: AttemptMove | undefined
   if (last) {
@@ -111,12 +121,14 @@ async function startOnItsOwn(
     signal.throwIfAborted()
     // It may have been asked before.
     const asked = { ...last, state: 'unknown' as const }
+    if (isRepeatable(served) && paused) return PAUSED
     if (isRepeatable(served)) return (await ask(ctx, job, { served, request, attempt: asked })).outcome
     const found = await recoverRender(ctx, job, { served, request, attempt: last })
     if ('to' in found) return found
     if ('ticket' in found) return started(ctx, job, { served, request, attempt: last, ticket: found.ticket })
     settled = found.ended
   }
+  if (paused) return PAUSED
   const again = await requestFor(newMark(ctx))
   if ('to' in again) return again
   signal.throwIfAborted()

@@ -7,6 +7,7 @@ import { findLastingIncidents } from '../../../operations/store-incidents.ts'
 import { findProcesses, type ProcessRow, SILENT_SECONDS } from '../../../operations/store-processes.ts'
 import { findRefusals } from '../../../operations/store-refusals.ts'
 import { readServerStatus } from '../../../operations/store-server.ts'
+import { findSwitches, INTAKE, type SwitchRow, switchOfEngine } from '../../../operations/store-switches.ts'
 import { addSeconds } from '../../../platform/clock.ts'
 import type { Db } from '../../../platform/db/db.ts'
 import { readQueue } from '../../../platform/queue/depth.ts'
@@ -26,13 +27,16 @@ export async function readStatus(db: Db, now: Date) {
   const [nodes, processes] = await Promise.all([findNodes(db), findProcesses(db)])
   const reporting = processes.filter((each) => isFresh(each.reported_at, now))
   const queues = [...observedVideoQueues, observedResponseQueue, observedDeliveryQueue]
+  const switches = await findSwitches(db)
   return {
     checked_at: now,
+    switches,
+    intake: switches.find(({ name }) => name === INTAKE)?.state ?? 'running',
     incidents: await findLastingIncidents(db),
     nodes: nodes.map((node) => nodeView(node, { processes, now })),
     database: await readServerStatus(db),
     storage: storageOf(reporting),
-    engines: enginesOf(reporting, await countRendersOfEngines(db)),
+    engines: enginesOf(reporting, { renders: await countRendersOfEngines(db), switches }),
     queues: (
       await Promise.all(
         queues.map(async (each) => {
@@ -90,7 +94,10 @@ function storageOf(reporting: readonly ProcessRow[]) {
 }
 
 /** Each engine as the process sees it that has the most failures. */
-function enginesOf(reporting: readonly ProcessRow[], renders: Awaited<ReturnType<typeof countRendersOfEngines>>) {
+function enginesOf(
+  reporting: readonly ProcessRow[],
+  { renders, switches }: { renders: Awaited<ReturnType<typeof countRendersOfEngines>>; switches: readonly SwitchRow[] },
+) {
   const seen = Map.groupBy(
     reporting.flatMap(({ state }) => state.engines ?? []),
     ({ name }) => name,
@@ -99,8 +106,10 @@ function enginesOf(reporting: readonly ProcessRow[], renders: Awaited<ReturnType
     const worst = views.toSorted((a, b) => b.failures - a.failures)[0]!
     const open = views.find(({ breaker }) => breaker !== 'closed')
     const running = renders.filter((each) => nameOf(each) === worst.name).reduce((sum, { count }) => sum + count, 0)
+    const paused = switches.find(({ name }) => [worst.name, worst.model].map(switchOfEngine).includes(name))
     return {
       ...worst,
+      state: paused?.state ?? 'running',
       breaker: open?.breaker ?? 'closed',
       running: worst.family === 'video' ? running : null,
       ...{ processes: views.length, failing_processes: views.filter(({ failures }) => failures > 0).length },

@@ -20,6 +20,7 @@ function statusLines(status: Status): string[] {
   const sections = [
     incidents.length === 0 ? ['Nothing is lost.'] : ['Lost now', ...lines(incidentTable(incidents, now))],
     factLines(status),
+    ...(status.switches.length === 0 ? [] : [['Paused', ...switchLines(status)]]),
     ['Nodes', ...nodeLines(status)],
     ['Engines', ...engineLines(status)],
     ['Queues', ...queueLines(status)],
@@ -54,6 +55,16 @@ function factLines({ checked_at: now, database, storage, audit, backup }: Status
   ])
 }
 
+function switchLines({ switches, checked_at: now }: Status): string[] {
+  const rows = switches.map(({ name, state, since, changed_by }) => [
+    name,
+    state,
+    `${span(since, now)} ago`,
+    changed_by,
+  ])
+  return lines([['what', 'state', 'since', 'by'], ...rows])
+}
+
 function nodeLines({ nodes, checked_at: now }: Status): string[] {
   if (nodes.length === 0) return ['none']
   const rows = nodes.map((node) => {
@@ -79,9 +90,9 @@ function engineLines({ engines, checked_at: now }: Status): string[] {
   const rows = engines.map((each) => {
     const running = each.running === null ? '-' : `${each.running}${each.slots === null ? '' : `/${each.slots}`}`
     const failing = each.failing_since === null ? '-' : `${each.failures} in ${span(new Date(each.failing_since), now)}`
-    return [each.name, each.family, each.breaker, running, failing, each.last_error ?? '-']
+    return [each.name, each.family, each.state, each.breaker, running, failing, each.last_error ?? '-']
   })
-  return lines([['name', 'family', 'breaker', 'renders', 'failed', 'last error'], ...rows])
+  return lines([['name', 'family', 'state', 'breaker', 'renders', 'failed', 'last error'], ...rows])
 }
 
 function queueLines({ queues, checked_at: now }: Status): string[] {
