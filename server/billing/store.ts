@@ -147,6 +147,17 @@ export async function addToBalance(tx: Tx, change: { org_id: string; amount: big
   return result.rows.length === 1
 }
 
+/** Of a job of any organization, for the operator. */
+export async function findHold(db: Db, job_id: string): Promise<HoldRow | null> {
+  return (await db.selectFrom('holds').selectAll().where('job_id', '=', job_id).executeTakeFirst()) ?? null
+}
+
+/** The charge for a job of any organization, for the operator. */
+export async function findChargeOfJob(db: Db, job_id: string) {
+  const query = db.selectFrom('ledger_entries').select(['id', 'amount', 'created_at']).where('job_id', '=', job_id)
+  return (await query.where('kind', '=', 'charge').executeTakeFirst()) ?? null
+}
+
 export async function insertEntry(tx: Db, entry: NewEntry): Promise<void> {
   await tx.insertInto('ledger_entries').values(entry).execute()
 }

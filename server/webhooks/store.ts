@@ -122,7 +122,7 @@ export async function recordAttempts(
 }
 
 /** The URLs of endpoints as they are now, by id. */
-export async function findUrls(tx: Tx, ids: readonly string[]): Promise<Map<string, string>> {
+export async function findUrls(tx: Db, ids: readonly string[]): Promise<Map<string, string>> {
   if (ids.length === 0) return new Map()
   const rows = await tx.selectFrom('webhook_endpoints').select(['id', 'url']).where('id', 'in', ids).execute()
   return new Map(rows.map(({ id, url }) => [id, url]))

@@ -42,7 +42,7 @@ const CHANGES: Readonly<Record<string, (made: Made) => Record<string, string>>> 
   'database move': ({ external }) => ({ to: external }),
 }
 /** What is only read, or written where nobody's entries are: other tests call these. */
-const NEEDS_MORE = new Set(['restore', 'blobs move'])
+const NEEDS_MORE = new Set(['restore', 'blobs move', 'job show'])
 const SECRET = 'a password that nobody may read'
 const actor = { kind: 'operator', os_user: 'ops', host: 'here' } as const
 

@@ -12,6 +12,7 @@ import { blobsMove } from './blobs.ts'
 import { type Command, CommandError, type Report } from './command.ts'
 import { openAdminDatabase } from './database.ts'
 import { jobList, keyList, orgList, userList } from './lists.ts'
+import { jobShow } from './look-up/job.ts'
 import { databaseAdopt, databaseMove } from './move.ts'
 import { nodes, secretForget } from './nodes.ts'
 import { incidents } from './operate/incidents.ts'
@@ -44,6 +45,7 @@ export const COMMANDS: ReadonlyMap<string, Command> = new Map(
     'credits grant': creditsGrant,
     'plan set': planSet,
     'job list': jobList,
+    'job show': jobShow,
     'job cancel': jobCancel,
     backup,
     restore,

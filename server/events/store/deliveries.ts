@@ -1,4 +1,5 @@
 import { type Generated, sql } from 'kysely'
+import { addSeconds } from '../../platform/clock.ts'
 import type { Db, Tx } from '../../platform/db/db.ts'
 import { comparisonOf, type Position } from '../../platform/http/list.ts'
 import type { EventRow } from './events.ts'
@@ -88,6 +89,24 @@ export async function listDeliveries(
   return query
     .orderBy('event_deliveries.event_id', position.order)
     .limit(position.limit + 1)
+    .execute()
+}
+
+/** For the operator: deliveries of what was recorded about a job or response at `at`, give or take a second, whose events alone are read. */
+export async function listDeliveriesOfSubject(
+  db: Db,
+  { org_id, subject_id, at }: { org_id: string; subject_id: string; at: Date },
+): Promise<EventDelivery[]> {
+  return db
+    .selectFrom('events')
+    .innerJoin('event_deliveries', 'event_deliveries.event_id', 'events.id')
+    .selectAll('event_deliveries')
+    .select(['events.type', 'events.subject_id', 'events.created_at'])
+    .where('events.created_at', '>=', addSeconds(at, -1))
+    .where('events.created_at', '<=', addSeconds(at, 1))
+    .where('events.org_id', '=', org_id)
+    .where('events.subject_id', '=', subject_id)
+    .orderBy('event_deliveries.id')
     .execute()
 }
 

@@ -60,6 +60,12 @@ export async function findAllowedOf(db: Db, job_ids: readonly string[]): Promise
   return allowed
 }
 
+/** For the operator: how a job was moderated, in order. */
+export async function listRecordsOfJob(db: Db, job_id: string) {
+  const columns = ['stage', 'verdict', 'categories', 'engine', 'created_at'] as const
+  return db.selectFrom('moderation_records').select(columns).where('job_id', '=', job_id).orderBy('id').execute()
+}
+
 /** Deletes up to `limit` records made at or before `before`; returns how many. */
 export async function deleteRecordsUntil(db: Db, before: Date, limit: number): Promise<number> {
   const old = db.selectFrom('moderation_records').select('id').where('created_at', '<=', before).limit(limit)
