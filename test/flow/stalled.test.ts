@@ -4,7 +4,7 @@ import type { RenderState, VideoEngine } from '../../server/engines/video/contra
 import { instantVideo } from '../../server/engines/video/instant.ts'
 import { soleEngine } from '../../server/engines/video/pool.ts'
 import type { Log, LogFields } from '../../server/platform/log.ts'
-import { listJobsOfAnyOrg } from '../../server/videos/store-list.ts'
+import { runCommand } from '../support/command.ts'
 import { send } from '../support/http/send.ts'
 import { MODEL, OPENING, type PipelineApp, startPipelineApp } from './pipeline-app.ts'
 
@@ -87,11 +87,10 @@ test('an unknown word is logged once a job and shown to the operator', async () 
   const id = await followed(310)
   assert.ok(polls > 10)
   assert.deepEqual(words, [{ video_id: id, engine: 'instant', detail: 'pondering' }])
-  const [listed] = await listJobsOfAnyOrg(service.app.ctx.db, { org_id: null, limit: 1 })
-  assert.deepEqual(
-    [listed?.id, listed?.starts, listed?.render, listed?.engine_status],
-    [id, 1, 'rendering', 'pondering'],
-  )
+  const env = { DATABASE_URL: service.app.database.url }
+  const { stdout } = await runCommand(['admin', 'job', 'list', '--limit', '1', '--json'], env)
+  const [listed] = JSON.parse(stdout).data
+  assert.deepEqual([listed.id, listed.starts, listed.render, listed.unknown_status], [id, 1, 'rendering', 'pondering'])
   await cancel(id)
 })
 

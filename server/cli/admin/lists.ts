@@ -1,8 +1,6 @@
 import { findAccounts } from '../../billing/store.ts'
-import { findOrganizationNames } from '../../identity/people/store.ts'
 import { listKeysOfAnybody, listOrganizations, listPeople } from '../../identity/people/store-lists.ts'
 import { formatMoney } from '../../platform/money.ts'
-import { listJobsOfAnyOrg } from '../../videos/store-list.ts'
 import { UsageError } from '../flags.ts'
 import { type Admin, command, type Report, requireOrganization } from './command.ts'
 
@@ -49,27 +47,6 @@ export const keyList = command({
   async run({ db }, given) {
     const wanted = await readFilters({ db }, given)
     return listed(await listKeysOfAnybody(db, wanted), wanted.limit)
-  },
-})
-
-export const jobList = command({
-  records: null,
-  summary: 'list video jobs with their renders, without their prompts',
-  flags: FILTERS,
-  async run({ db }, given) {
-    const wanted = await readFilters({ db }, given)
-    const jobs = await listJobsOfAnyOrg(db, wanted)
-    const names = await findOrganizationNames(
-      db,
-      jobs.map(({ org_id }) => org_id),
-    )
-    const rows = jobs.map(({ id, org_id, status, model, seconds, cost, currency, error_code, created_at, ...job }) => ({
-      ...{ id, organization: names.get(org_id) ?? org_id, status, model, seconds },
-      ...{ cost: `${formatMoney(cost)} ${currency}`, error: error_code, created_at },
-      ...{ starts: job.starts ?? 0, render: job.render },
-      ...{ unknown_status: job.engine_status, heard_at: job.last_heard_at },
-    }))
-    return listed(rows, wanted.limit)
   },
 })
 

@@ -10,8 +10,13 @@ export function timeWithAge(at: Date | null, now: Date): string {
   return `${at.toISOString().slice(0, 19)}Z, ${age.startsWith('-') ? `in ${age.slice(1)}` : `${age} ago`}`
 }
 
+/** `11-26 23:54Z`: for lists, beside an age. */
+export function shortTime(at: Date): string {
+  return `${at.toISOString().slice(5, 16).replace('T', ' ')}Z`
+}
+
 /** `45s`, `12m`, `3h`, `9d`; with a minus what is still to come. */
-function ageOf(at: Date, now: Date): string {
+export function ageOf(at: Date, now: Date): string {
   const seconds = Math.round((now.getTime() - at.getTime()) / 1000)
   return `${seconds < 0 ? '-' : ''}${durationOf(Math.abs(seconds))}`
 }
@@ -51,7 +56,7 @@ function wrap(text: string, width: number): string[] {
 }
 
 /** A column of a table. `elastic`: it is cut where a line would be too long. `right`: for numbers. */
-type Column<Row> = {
+export type Column<Row> = {
   heading: string
   text(row: Row): string | null
   elastic?: boolean
