@@ -145,6 +145,20 @@ export async function deleteEndpoint(tx: Tx, id: string): Promise<void> {
   await tx.deleteFrom('webhook_endpoints').where('id', '=', id).execute()
 }
 
+/** For the operator, who belongs to no organization: newest first, `failing` those that fail, the longest first. One more than `limit`. */
+export async function listEndpointsOfAnyOrg(
+  db: Db,
+  { org_id, failing, limit }: { org_id: string | null; failing: boolean; limit: number },
+) {
+  const columns = ['id', 'org_id', 'name', 'url', 'created_at', 'disabled_reason', 'failing_since'] as const
+  let query = db.selectFrom('webhook_endpoints').select(columns)
+  if (org_id !== null) query = query.where('org_id', '=', org_id)
+  query = failing
+    ? query.where('failing_since', 'is not', null).orderBy('failing_since').orderBy('id')
+    : query.orderBy('id', 'desc')
+  return query.limit(limit + 1).execute()
+}
+
 /** For the worker, which acts for no caller. */
 export async function findEndpointOfAnyOrg(db: Db, id: string): Promise<EndpointRow | null> {
   return (await db.selectFrom('webhook_endpoints').selectAll().where('id', '=', id).executeTakeFirst()) ?? null

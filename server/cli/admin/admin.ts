@@ -14,6 +14,8 @@ import { openAdminDatabase } from './database.ts'
 import { keyList, orgList, userList } from './lists.ts'
 import { jobShow } from './look-up/job.ts'
 import { jobList } from './look-up/jobs.ts'
+import { responseList } from './look-up/responses.ts'
+import { webhookList } from './look-up/webhooks.ts'
 import { databaseAdopt, databaseMove } from './move.ts'
 import { nodes, secretForget } from './nodes.ts'
 import { incidents } from './operate/incidents.ts'
@@ -48,6 +50,8 @@ export const COMMANDS: ReadonlyMap<string, Command> = new Map(
     'job list': jobList,
     'job show': jobShow,
     'job cancel': jobCancel,
+    'response list': responseList,
+    'webhook list': webhookList,
     backup,
     restore,
     'database move': databaseMove,
