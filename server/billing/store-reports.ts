@@ -1,6 +1,7 @@
 import { sql } from 'kysely'
 import type { Db } from '../platform/db/db.ts'
 import { comparisonOf, type Position } from '../platform/http/list.ts'
+import { firstId } from '../platform/ids.ts'
 import type { LedgerEntryRow } from './store.ts'
 
 /** How usage may be grouped: by one, or by two, the second within the first. */
@@ -32,6 +33,7 @@ const GROUPS: Readonly<Record<string, ReturnType<typeof sql<string>>>> = {
   model: sql<string>`model`,
   key: sql<string>`key_id`,
   person: sql<string>`user_id`,
+  org: sql<string>`org_id`,
 }
 
 /**
@@ -96,4 +98,47 @@ function nameOf(kind: string | undefined, column: string, { org_id, viewer }: As
   if (kind === 'person')
     return sql`(select name from users u where u.id = ${id} and (${viewer}::text is null or u.id = ${viewer}))`
   return sql`null::text`
+}
+
+/** How the operator may group charges of all organizations. */
+export const CHARGE_GROUPS = ['org', 'model', 'key', 'day'] as const
+export type ChargeGroup = (typeof CHARGE_GROUPS)[number]
+
+export type ChargeSums = Record<ChargeGroup, string | null> & {
+  requests: bigint
+  input_tokens: bigint
+  cached_input_tokens: bigint
+  output_tokens: bigint
+  reasoning_tokens: bigint
+  videos: bigint
+  seconds: bigint
+  amount: bigint
+}
+
+/**
+ * For the operator: sums of what was charged, of all groups together and then of each, the highest amount first, one group more than
+ * `limit` when there is more. Empty when nothing was charged. Reads every entry of the period once, by the time in its id.
+ */
+export async function sumChargesOfAnyOrg(
+  db: Db,
+  wanted: { by: readonly ChargeGroup[]; since: Date; until: Date; org_id: string | null; limit: number },
+): Promise<ChargeSums[]> {
+  const { by, since, until, org_id, limit } = wanted
+  const columns = CHARGE_GROUPS.map((group) => (by.includes(group) ? GROUPS[group]! : sql`null::text`))
+  const [org, model, key, day] = columns
+  const of_org = org_id === null ? sql`true` : sql`org_id = ${org_id}`
+  const { rows } = await sql<ChargeSums>`
+    with charges as (
+      select ${org} as org, ${model} as model, ${key} as key, ${day} as day,
+             job_id, amount, seconds, input_tokens, cached_input_tokens, output_tokens, reasoning_tokens
+      from ledger_entries
+      where kind = 'charge' and id >= ${firstId('entry', since)} and id < ${firstId('entry', until)} and ${of_org}
+    )
+    select org, model, key, day, count(*) filter (where job_id is null) as requests, count(job_id) as videos,
+           coalesce(sum(input_tokens), 0)::bigint as input_tokens, coalesce(sum(cached_input_tokens), 0)::bigint as cached_input_tokens,
+           coalesce(sum(output_tokens), 0)::bigint as output_tokens, coalesce(sum(reasoning_tokens), 0)::bigint as reasoning_tokens,
+           coalesce(sum(seconds), 0)::bigint as seconds, (-sum(amount))::bigint as amount
+    from charges group by grouping sets ((org, model, key, day), ()) having count(*) > 0
+    order by grouping(org) desc, amount desc, org, model, key, day limit ${limit + 2}`.execute(db)
+  return rows
 }

@@ -15,6 +15,7 @@ import { keyList, orgList, userList } from './lists.ts'
 import { jobShow } from './look-up/job.ts'
 import { jobList } from './look-up/jobs.ts'
 import { responseList } from './look-up/responses.ts'
+import { chargedUsage } from './look-up/usage.ts'
 import { webhookList } from './look-up/webhooks.ts'
 import { databaseAdopt, databaseMove } from './move.ts'
 import { nodes, secretForget } from './nodes.ts'
@@ -52,6 +53,7 @@ export const COMMANDS: ReadonlyMap<string, Command> = new Map(
     'job cancel': jobCancel,
     'response list': responseList,
     'webhook list': webhookList,
+    usage: chargedUsage,
     backup,
     restore,
     'database move': databaseMove,
