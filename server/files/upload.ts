@@ -1,9 +1,9 @@
-import type { MultipartFile } from '@fastify/multipart'
+import type { MultipartFile, MultipartValue } from '@fastify/multipart'
 import type { FastifyRequest } from 'fastify'
 import type { Static } from 'typebox'
 import { type Blobs, BlobTooLarge, DiskFull, type StagedBlob } from '../platform/blobs/blobs.ts'
 import { ApiError } from '../platform/errors.ts'
-import { requireConnected, requireReadableForm } from '../platform/http/body/boundary.ts'
+import { partsOfForm, requireConnected, requireReadableForm } from '../platform/http/body/form.ts'
 import { fromText } from '../platform/schema/query.ts'
 import { shape } from '../platform/schema/validate.ts'
 import { UploadFields } from './schema.ts'
@@ -16,6 +16,7 @@ export type Upload = { staged: StagedBlob; filename: string | undefined; fields:
 /** One file, the known fields, and room for two unknown ones. */
 const PARTS_MAX = 6
 const FIELD_BYTES_MAX = 1000
+const LIMITS = { files: 1, parts: PARTS_MAX, fieldSize: FIELD_BYTES_MAX, fileSize: FILE_BYTES_MAX + 1 }
 /** What boundaries, headers and fields of a form may add to the file. */
 const FORM_BYTES_MAX = 64 * 1024
 
@@ -41,7 +42,7 @@ export async function receiveUpload(blobs: Blobs, request: FastifyRequest): Prom
   const texts = new Map<string, string>()
   let file: { staged: StagedBlob; filename: string | undefined } | null = null
   try {
-    for await (const part of partsOf(request)) {
+    for await (const part of partsOfForm(request, { limits: LIMITS }, unreadable)) {
       if (part.type === 'field') {
         if (texts.has(part.fieldname)) throw repeated(part.fieldname)
         texts.set(part.fieldname, textOf(part))
@@ -58,21 +59,6 @@ export async function receiveUpload(blobs: Blobs, request: FastifyRequest): Prom
   } catch (error) {
     if (file) await blobs.discard(file.staged)
     throw error
-  }
-}
-
-type Part = MultipartFile | { type: 'field'; fieldname: string; value: unknown; valueTruncated: boolean }
-
-/** The parts as they arrive. What the parser cannot read is the client's mistake, whatever the parser calls it. */
-async function* partsOf(request: FastifyRequest): AsyncGenerator<Part> {
-  const limits = { files: 1, parts: PARTS_MAX, fieldSize: FIELD_BYTES_MAX, fileSize: FILE_BYTES_MAX + 1 }
-  const parts = request.parts({ limits })
-  while (true) {
-    const next = await parts.next().catch((error: Error & { code?: string }) => {
-      throw unreadable(error)
-    })
-    if (next.done) return
-    yield next.value as Part
   }
 }
 
@@ -95,7 +81,7 @@ function unescaped(filename: string | undefined): string | undefined {
   return filename?.replaceAll('%22', '"').replaceAll('%0D', '\r').replaceAll('%0A', '\n')
 }
 
-function textOf(part: Extract<Part, { type: 'field' }>): string {
+function textOf(part: MultipartValue): string {
   if (typeof part.value === 'string' && !part.valueTruncated) return part.value
   const param = part.fieldname
   throw new ApiError('invalid_value', `Invalid '${param}': expected a text of at most ${FIELD_BYTES_MAX} bytes.`, {
@@ -130,9 +116,6 @@ function tooLarge(): ApiError {
 
 function unreadable(error: Error & { code?: string }): ApiError {
   if (error.code === 'FST_FILES_LIMIT') return repeated('file')
-  if (error.code === 'FST_PARTS_LIMIT') {
-    return new ApiError('invalid_request_error', `The form has more than ${PARTS_MAX} parts.`)
-  }
   const message = 'The multipart body could not be read to its end. Send file and purpose as multipart/form-data.'
   return new ApiError('invalid_request_error', message, { internal: error.message })
 }

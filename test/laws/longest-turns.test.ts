@@ -4,7 +4,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { readPrompt } from '../../server/engines/chat/sandbox/prompt.ts'
 import { storeResponse, userMessage } from '../http/responses/stored-responses.ts'
 import { newCustomer, startApp, type TestApp, type TestPerson } from '../support/http/app.ts'
-import { longestTurn } from '../support/processor-time.ts'
+import { effortOf, longestTurn } from '../support/processor-time.ts'
 import { type BodySchema, grown, type Part, partsOf, textOf } from './growth.ts'
 import { startOtherThread, type ThreadRequest } from './other-thread.ts'
 
@@ -132,6 +132,19 @@ test('no turn takes 50 ms of processor time to return 54 MB of stored input, or 
   const { id } = await storeResponse(app, person, { instructions: 'b'.repeat(LARGE_BYTES / 3) }, input)
   for (const path of [`${id}/input_items`, id]) {
     await assertShort(path, bodyOf('GET', `/v1/responses/${path}`, ''))
+  }
+})
+
+test('a form of many parts is refused for little processor time', async () => {
+  const form = '--b\r\n\r\n\r\n'.repeat(100_000).concat('--b--\r\n')
+  for (const path of ['/v1/files', '/v1/videos']) {
+    const { headers, ...request } = bodyOf('POST', path, form)
+    const type = { 'content-type': 'multipart/form-data; boundary=b' }
+    const send = await other.prepare({ ...request, headers: { ...headers, ...type } })
+    const { status, body } = await send()
+    assert.ok(status === 400 && /more than \d+ parts/.test(body), `${path}: ${status} ${body}`)
+    const { seconds } = await effortOf(send, { seconds: 0.1 })
+    assert.ok(seconds < 0.1, `${path}: ${seconds} s`)
   }
 })
 

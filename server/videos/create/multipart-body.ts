@@ -2,7 +2,7 @@ import type { Multipart, MultipartFile } from '@fastify/multipart'
 import type { FastifyRequest } from 'fastify'
 import type { Blobs } from '../../platform/blobs/blobs.ts'
 import { ApiError } from '../../platform/errors.ts'
-import { requireConnected, requireReadableForm } from '../../platform/http/body/boundary.ts'
+import { partsOfForm, requireConnected, requireReadableForm } from '../../platform/http/body/form.ts'
 import { discardBody } from '../../platform/http/connections.ts'
 import { parseJson } from '../../platform/json/parse.ts'
 import { isRecord } from '../../platform/json/record.ts'
@@ -14,6 +14,10 @@ import { fileRejected, isOpenAiShape } from './openai-fields.ts'
 const FIELDS_MAX = 64
 /** Of one field, and of all JSON of a form, which would otherwise hold more values than a JSON body may. A prompt has at most 28,000 bytes. */
 const FIELD_BYTES_MAX = 1024 * 1024
+
+const BYTES_MAX = { fieldSize: FIELD_BYTES_MAX, fileSize: FRAME_BYTES_MAX + 1, fieldNameSize: 200 }
+const LIMITS = { fields: FIELDS_MAX, parts: FIELDS_MAX, files: FIELDS_MAX, ...BYTES_MAX }
+const OPTIONS = { limits: LIMITS, isPartAFile, throwFileSizeLimit: false }
 
 /** Members that may be one JSON part each: generated clients send objects, and arrays of them, this way. */
 const JSON_FIELDS: ReadonlySet<string> = new Set(['image_reference', 'references', 'input_reference'])
@@ -34,7 +38,7 @@ export async function readMultipartBody(
   try {
     requireReadableForm(request)
     requireConnected(request)
-    for await (const part of partsOf(request)) await putPart(blobs, form, part)
+    for await (const part of partsOfForm(request, OPTIONS, unreadable)) await putPart(blobs, form, part)
     requireSafeJson(form.body)
     const { body, frame } = form
     if (frame && !isOpenAiShape(body)) throw fileRejected('input_reference')
@@ -49,21 +53,6 @@ export async function readMultipartBody(
 
 /** What has been read of a form. */
 type Form = { body: Record<string, unknown>; json_bytes: number; frame: Frame | null }
-
-/** The parts as they arrive. Throws ApiError 400 for what the parser cannot read. */
-async function* partsOf(request: FastifyRequest): AsyncGenerator<Multipart> {
-  const bytes = { fieldSize: FIELD_BYTES_MAX, fileSize: FRAME_BYTES_MAX + 1, fieldNameSize: 200 }
-  const limits = { fields: FIELDS_MAX, parts: FIELDS_MAX, files: FIELDS_MAX, ...bytes }
-  const options = { limits, isPartAFile, throwFileSizeLimit: false }
-  const parts = request.parts(options)
-  while (true) {
-    const next = await parts.next().catch((error: unknown) => {
-      throw unreadable(error)
-    })
-    if (next.done) return
-    yield next.value
-  }
-}
 
 /** JSON parts are read as files, so that depth is checked before they are parsed; `FormData` gives each of them a filename. */
 function isPartAFile(_name: string | undefined, type: string | undefined, filename: string | undefined): boolean {
