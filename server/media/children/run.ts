@@ -188,7 +188,8 @@ function risingProgress(report: ((progress: number) => void) | undefined): (prog
 
 const INHERITED = ['PATH', 'HOME', 'TMPDIR', 'TEMP', 'TMP', 'SystemRoot', 'LD_LIBRARY_PATH', 'DYLD_LIBRARY_PATH']
 
-function childEnvironment(): NodeJS.ProcessEnv {
+/** Locates programs and libraries, and nothing else: a child that reads hostile files must hold no secret. */
+export function childEnvironment(): NodeJS.ProcessEnv {
   const env: NodeJS.ProcessEnv = {}
   for (const name of INHERITED) if (process.env[name] !== undefined) env[name] = process.env[name]
   return env

@@ -1,22 +1,19 @@
-import { Worker } from 'node:worker_threads'
+import { type ChildProcess, fork } from 'node:child_process'
 import { openFairQueue } from '../../platform/fair-queue.ts'
+import { childEnvironment } from '../children/run.ts'
+import type { ThreadReply, WorkerFault } from './thread.ts'
 
-/** Threads of the process. Each has one file at a time: a probe costs 1 to 15 ms, and one that a hostile file holds up leaves the other. */
+/** Processes beside this one. Each has one file at a time: a probe costs 1 to 15 ms, and one that a hostile file holds up leaves the other. */
 const WORKERS = 2
-/**
- * Processor time after which a probe is reading a hostile file, not a large one. Not time on the clock: a thread that gets no processor
- * on a busy machine says nothing about its file.
- */
-const PROBE_CPU_SECONDS = 5
-/** How often a probe that has not ended is looked at. */
-const LOOK_SECONDS = 1
+/** How long a process waits for another file, in ms. */
+const IDLE_MS = 60_000
 
 /** A worker that gave no reply: it used too much processor time, or it ended. */
 export class WorkerError extends Error {
   override name = 'WorkerError'
-  readonly fault: 'time_limit' | 'died'
+  readonly fault: WorkerFault['fault']
 
-  constructor(fault: 'time_limit' | 'died', message: string) {
+  constructor({ fault, message }: WorkerFault) {
     super(message)
     this.fault = fault
   }
@@ -24,13 +21,14 @@ export class WorkerError extends Error {
 
 type Waiting = { task: unknown; resolve(reply: never): void; reject(error: unknown): void }
 
-// Threads cost memory and hold no state between files, so the process has one set of them.
+// They cost memory and hold no state between files, so the process has one set of them.
 const waiting = openFairQueue<Waiting>()
 const served = new Set<string>()
-const idle: Worker[] = []
+/** Processes that wait, each with the timer that ends it. They keep no process open. */
+const idle = new Map<ChildProcess, NodeJS.Timeout>()
 
 /**
- * The reply of a worker thread to `task`, for which it has 5 s of processor time. Owners take turns, and one of them has no more than one worker: its
+ * The reply of a worker to `task`, for which it has 5 s of processor time. Owners take turns, and one of them has no more than one worker: its
  * files that take long leave the other to the rest. Throws WorkerError, or the signal's reason while it waits.
  */
 export function askWorker<Reply>(
@@ -81,52 +79,54 @@ async function serve(owner: string, { task, resolve, reject }: Waiting): Promise
 }
 
 async function ask(task: unknown): Promise<unknown> {
-  const worker = idle.pop() ?? startWorker()
-  worker.ref()
-  return await new Promise((resolve, reject) => {
-    const over = () => {
-      clearInterval(timer)
-      worker.off('message', onMessage).off('error', onError).off('exit', onExit)
+  const child = takeIdle() ?? startChild()
+  const answer = await new Promise<ThreadReply>((resolve) => {
+    const end = (given: ThreadReply) => {
+      child.off('message', end).off('exit', onExit).off('error', onExit)
+      resolve(given)
     }
-    const onMessage = (reply: unknown) => {
-      over()
-      worker.unref()
-      idle.push(worker)
-      resolve(reply)
-    }
-    const fail = (error: WorkerError) => {
-      over()
-      void worker.terminate()
-      reject(error)
-    }
-    const onError = (error: Error) => fail(new WorkerError('died', `The probe failed: ${error.message}`))
-    const onExit = () => fail(new WorkerError('died', 'The probe ended early.'))
-    let before: NodeJS.CpuUsage | null = null
-    const timer = setInterval(async () => {
-      // None while the worker waits for the disk.
-      const used = await worker.cpuUsage().catch(() => null)
-      before ??= used
-      if (used === null || before === null) return
-      const microseconds = used.user + used.system - before.user - before.system
-      if (microseconds > PROBE_CPU_SECONDS * 1e6)
-        fail(new WorkerError('time_limit', 'The file took too long to inspect.'))
-    }, LOOK_SECONDS * 1000)
-    worker.on('message', onMessage).on('error', onError).on('exit', onExit)
-    worker.postMessage(task)
+    const onExit = () => end({ failed: { fault: 'died', message: 'The probe ended early.' } })
+    child.on('message', end).on('exit', onExit).on('error', onExit)
+    child.send(task as object, (error) => error && onExit())
   })
+  if (child.connected) keepIdle(child)
+  if ('failed' in answer) throw new WorkerError(answer.failed)
+  return answer.reply
 }
 
-/** A worker that ends while it has nothing to do is not asked again. */
-function startWorker(): Worker {
-  const worker = new Worker(new URL('./worker.ts', import.meta.url), {
-    execArgv: [],
-    env: {},
-    resourceLimits: { maxOldGenerationSizeMb: 192 },
+function takeIdle(): ChildProcess | undefined {
+  for (const [child, timer] of idle) {
+    clearTimeout(timer)
+    idle.delete(child)
+    child.ref()
+    child.channel?.ref()
+    return child
+  }
+  return undefined
+}
+
+function keepIdle(child: ChildProcess): void {
+  const timer = setTimeout(() => {
+    idle.delete(child)
+    child.kill()
+  }, IDLE_MS)
+  idle.set(child, timer.unref())
+  child.unref()
+  child.channel?.unref()
+}
+
+/** One that ends while it has nothing to do is not asked again. */
+function startChild(): ChildProcess {
+  const child = fork(new URL('./child.ts', import.meta.url), {
+    serialization: 'advanced',
+    stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
+    execArgv: ['--disable-warning=ExperimentalWarning'],
+    env: childEnvironment(),
   })
-  worker.on('error', () => undefined)
-  worker.on('exit', () => {
-    const place = idle.indexOf(worker)
-    if (place >= 0) idle.splice(place, 1)
+  child.on('error', () => undefined)
+  child.on('exit', () => {
+    clearTimeout(idle.get(child))
+    idle.delete(child)
   })
-  return worker
+  return child
 }
