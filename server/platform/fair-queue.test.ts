@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { openFairQueue } from './fair-queue.ts'
+import { openFairQueue, openOneOfEach } from './fair-queue.ts'
 
 function queueOf(...added: Array<[owner: string, item: number]>) {
   const queue = openFairQueue<number>()
@@ -47,4 +47,28 @@ test('what is removed is not taken, and sizes follow', () => {
   assert.deepEqual([queue.size(), queue.size('a'), queue.size('b')], [2, 2, 0])
   assert.deepEqual(takeAll(queue), [1, 2])
   assert.equal(queue.size(), 0)
+})
+
+test('of each owner one piece of work runs at a time, of all at most two, and what nobody wants never begins', async () => {
+  const run = openOneOfEach(2)
+  const begun: string[] = []
+  const ends: Array<() => void> = []
+  const work = (owner: string, signal?: AbortSignal) =>
+    run(owner, () => new Promise<void>((resolve) => (begun.push(owner), ends.push(resolve))), signal)
+  const gone = new AbortController()
+  const all = [work('a'), work('a'), work('b'), work('c')]
+  const refused = assert.rejects(work('a', gone.signal), /gone/)
+  gone.abort(new Error('gone'))
+  await refused
+  assert.deepEqual(begun, ['a', 'b'])
+  ends[1]!()
+  await all[2]
+  await new Promise(setImmediate)
+  assert.deepEqual(begun, ['a', 'b', 'c'])
+  ends[0]!()
+  await all[0]
+  await new Promise(setImmediate)
+  assert.deepEqual(begun, ['a', 'b', 'c', 'a'])
+  for (const end of ends.slice(2)) end()
+  await Promise.all(all)
 })

@@ -45,3 +45,43 @@ export function openFairQueue<T>(): FairQueue<T> {
     size: (owner) => (owner === undefined ? size : (lines.get(owner)?.length ?? 0)),
   }
 }
+
+/**
+ * Runs heavy work of a process: one piece of each owner at a time, and of all owners at most `most`. Others wait, and owners take turns.
+ * Rejects with the reason of `signal` when nobody wants the work any more before it begins.
+ */
+export function openOneOfEach(
+  most: number,
+): <T>(owner: string, work: () => Promise<T>, signal?: AbortSignal) => Promise<T> {
+  const waiting = openFairQueue<() => void>()
+  const running = new Set<string>()
+  const startNext = () => {
+    while (running.size < most) {
+      const next = waiting.take((owner) => !running.has(owner))
+      if (!next) return
+      running.add(next.owner)
+      next.item()
+    }
+  }
+  return async (owner, work, signal) => {
+    signal?.throwIfAborted()
+    const { promise, resolve, reject } = Promise.withResolvers<void>()
+    const onAbort = () => {
+      if (waiting.remove(owner, resolve)) reject(signal!.reason)
+    }
+    signal?.addEventListener('abort', onAbort, { once: true })
+    waiting.add(owner, resolve)
+    startNext()
+    try {
+      await promise
+    } finally {
+      signal?.removeEventListener('abort', onAbort)
+    }
+    try {
+      return await work()
+    } finally {
+      running.delete(owner)
+      startNext()
+    }
+  }
+}
