@@ -1,11 +1,16 @@
 import type { Db } from '../platform/db/db.ts'
+import { openOneOfEach } from '../platform/fair-queue.ts'
 import { formatMoney } from '../platform/money.ts'
+import { nextTurn } from '../platform/turns.ts'
 import { type Cell, CSV_START, csvLine } from './csv.ts'
 import type { Usage } from './schema.ts'
 import { type Asked, listNamedEntries, type NamedEntry } from './store-reports.ts'
 
 /** Entries of one query: bounds the memory for a file of any length. */
 const BATCH = 1000
+
+/** Reads for reports: one of an organization at a time, so that they leave the database to the requests of others. */
+export const readReport = openOneOfEach(2)
 
 const LEDGER_COLUMNS = [
   ...['id', 'created_at', 'kind', 'amount', 'currency', 'model', 'video_id', 'seconds'],
@@ -21,7 +26,9 @@ export async function* ledgerCsv(
 ): AsyncGenerator<string> {
   yield CSV_START + csvLine(LEDGER_COLUMNS)
   for (let after = ''; ; ) {
-    const rows = await listNamedEntries(db, asked, { ...query, after, limit: BATCH })
+    const page = { ...query, after, limit: BATCH }
+    const rows = await readReport(asked.org_id, () => listNamedEntries(db, asked, page))
+    await nextTurn()
     if (rows.length > 0) yield rows.map((row) => csvLine(ledgerCells(row, query.currency))).join('')
     if (rows.length < BATCH) return
     after = rows.at(-1)!.id

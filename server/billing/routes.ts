@@ -7,8 +7,9 @@ import { type Endpoint, endpoint } from '../identity/caller/endpoint.ts'
 import type { Principal } from '../identity/caller/principal.ts'
 import { addSeconds } from '../platform/clock.ts'
 import { ApiError } from '../platform/errors.ts'
+import { abortOnLeaving } from '../platform/http/abort-on-disconnect.ts'
 import { pageOf, positionOf } from '../platform/http/list.ts'
-import { ledgerCsv, usageCsv } from './export.ts'
+import { ledgerCsv, readReport, usageCsv } from './export.ts'
 import {
   BalanceView,
   balanceView,
@@ -85,7 +86,7 @@ const readUsage = endpoint({
   description: 'Days are of UTC.',
   query: UsageQuery,
   response: UsageView,
-  handle: async (ctx, { principal, query }) => usageOf(ctx, principal, query),
+  handle: async (ctx, { principal, query, reply }) => usageOf(ctx, principal, query, abortOnLeaving(reply).signal),
 })
 
 const exportUsage = endpoint({
@@ -98,7 +99,7 @@ const exportUsage = endpoint({
   response_type: 'text/csv',
   headers: FILE_HEADERS,
   async handle(ctx, { principal, query, reply }) {
-    const text = usageCsv(await usageOf(ctx, principal, query))
+    const text = usageCsv(await usageOf(ctx, principal, query, abortOnLeaving(reply).signal))
     asFile(reply, 'usage', periodOf(ctx, query))
     return reply.send(text)
   },
@@ -106,10 +107,16 @@ const exportUsage = endpoint({
 
 export const billingEndpoints: readonly Endpoint[] = [readBalance, listLedger, exportLedger, readUsage, exportUsage]
 
-async function usageOf(ctx: Context, principal: Principal, query: Static<typeof UsageQuery>): Promise<Usage> {
+async function usageOf(
+  ctx: Context,
+  principal: Principal,
+  query: Static<typeof UsageQuery>,
+  left: AbortSignal,
+): Promise<Usage> {
   const group_by = (query.group_by ?? 'day') as Grouping
   const period = { ...periodOf(ctx, query), group_by }
-  const rows = await sumCharges(ctx.db, askedBy(principal), { ...period, limit: GROUPS_MAX + 1 })
+  const sums = { ...period, limit: GROUPS_MAX + 1 }
+  const rows = await readReport(principal.org_id, () => sumCharges(ctx.db, askedBy(principal), sums), left)
   if (rows.length > GROUPS_MAX) {
     const message = `Invalid 'from': there are more than ${GROUPS_MAX} groups. Ask for a shorter period.`
     throw new ApiError('invalid_value', message, { param: 'from' })
