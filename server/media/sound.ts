@@ -22,7 +22,7 @@ export async function countSounds(path: string, kind: 'video' | 'audio', options
 
 /**
  * Every sound track of a file as a mono WAV of 16 kHz, all of it, what an edit list or a delay hides included: none for a silent clip. One
- * packet that cannot be decoded, and a track that ends before the length it announces, make it unusable.
+ * packet that cannot be decoded, and a track that ends before the length it announces or goes on far beyond it, make it unusable.
  * Throws ProbeError, FfmpegError or ChildrenBusy.
  */
 export async function extractSounds(
@@ -43,7 +43,7 @@ export async function extractSounds(
           ...decodeAll(demuxer),
           '-i',
           'clip',
-          ...names.flatMap((name, index) => trackArgs(index, name)),
+          ...names.flatMap((name, index) => trackArgs(index, name, mostSeconds(spans.audio[index]!.seconds))),
         ],
         outputs: Object.fromEntries(names.map((name) => [name, join(dir, name)])),
       },
@@ -55,8 +55,14 @@ export async function extractSounds(
   })
 }
 
-function trackArgs(index: number, name: string): string[] {
-  return ['-map', `0:a:${index}`, '-vn', '-ac', '1', '-ar', String(RATE_HZ), '-c:a', 'pcm_s16le', name]
+function trackArgs(index: number, name: string, seconds_max: number): string[] {
+  const format = ['-ac', '1', '-ar', String(RATE_HZ), '-c:a', 'pcm_s16le']
+  return ['-map', `0:a:${index}`, '-vn', ...format, '-t', String(seconds_max), name]
+}
+
+/** A sound that goes on so far beyond the length it announces is not decoded to its end: 25 KB can be three hours. */
+function mostSeconds(promised_seconds: number): number {
+  return 2 * promised_seconds + 60
 }
 
 /** Seconds of a sound that `extractSounds` returned. */
@@ -66,6 +72,8 @@ export function wavSeconds(wav: Uint8Array): number {
 
 function requireWhole(wav: Uint8Array, promised_seconds: number): void {
   const seconds = wavSeconds(wav)
+  if (seconds >= mostSeconds(promised_seconds) - MISSING.seconds)
+    throw new ProbeError('unreadable', 'The sound goes on far beyond the length it announces.')
   if (seconds < promised_seconds * (1 - MISSING.ratio) - MISSING.seconds)
     throw new ProbeError('ends_early', 'The sound ends before the length it announces.')
 }

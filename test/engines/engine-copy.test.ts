@@ -18,6 +18,7 @@ const FILES = [
   'two.mp4',
   'tts.mp3',
   'voice.m4a',
+  'long.m4a',
   'voice.webm',
   'brand.mp4',
   'live.webm',
@@ -32,10 +33,12 @@ before(async () => {
   files = await encoded(
     dir,
     `-f lavfi -i testsrc=s=64x48:r=8:d=8 -f lavfi -i sine=r=44100:d=8 -f lavfi -i sine=r=22050:d=15 -f lavfi -i sine=r=16000:d=15
+     -f lavfi -i sine=r=16000:d=200
      -map 0 -map 1 ${x264} -c:a aac clip.mp4
      -map 0 -map 0 -map 1 -map 1 ${x264} -c:a aac two.mp4
      -map 2 -c:a libmp3lame tts.mp3
      -map 3 -c:a aac voice.m4a
+     -map 4 -c:a aac long.m4a
      -map 1 -c:a libopus voice.webm
      -map 1 -c:a aac -f mp4 -brand isom brand.mp4
      -map 0 -map 1 -c:v libvpx -deadline realtime -cpu-used 8 -c:a libopus -live 1 live.webm
@@ -64,6 +67,14 @@ async function copied(
 }
 
 const rounded = (found: Probed, kind: 'video' | 'audio') => found.spans[kind].map(({ seconds }) => Math.round(seconds))
+
+test('a sound that goes on far beyond the length it announces is not decoded to its end', async () => {
+  const bytes = readFileSync(files['long.m4a'])
+  // The clock of its media says how much of a second each sample takes: 16 times as many of them make 200 seconds 12.5.
+  const clock = bytes.indexOf('mdhd') + 16
+  bytes.writeUInt32BE(bytes.readUInt32BE(clock) * 16, clock)
+  await assert.rejects(extractSounds(save('longer.m4a', bytes), 'audio'), { fault: 'unreadable', message: /far beyond/ })
+})
 
 test('what an edit list hides behind the end is not in the copy', async () => {
   const { because, found } = await copied(
