@@ -50,7 +50,7 @@ async function contentOf(url: string): Promise<Record<string, string>> {
   const client = new pg.Client({ connectionString: url })
   await client.connect()
   const { rows: tables } = await client.query(
-    "select tablename from pg_tables where schemaname = 'public' and tablename not in ('schema_migrations', 'installation', 'request_rates', 'audit_state', 'nodes', 'workers', 'sweeps', 'activity_entries', 'stored_bytes') order by 1",
+    "select tablename from pg_tables where schemaname = 'public' and tablename not in ('schema_migrations', 'installation', 'request_rates', 'audit_state', 'nodes', 'process_states', 'workers', 'sweeps', 'activity_entries', 'stored_bytes') order by 1",
   )
   const content: Record<string, string> = {}
   for (const { tablename } of tables) {

@@ -23,6 +23,7 @@ async function contentOf(url: string): Promise<Record<string, string>> {
     'schema_migrations',
     'installation',
     'nodes',
+    'process_states',
     'workers',
     'sweeps',
     'activity_entries',

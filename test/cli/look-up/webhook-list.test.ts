@@ -86,6 +86,7 @@ test('webhook list reads a long backlog from indexes, some ten thousand entries 
   assert.deepEqual([backlog.waiting, backlog.last_try_at], [10_000, null])
   assert.equal(backlog.next_try_at!.getTime(), now.getTime() - 11_999_000)
   const [plan] = await plansOf(database, (db) => readBacklogs(db, [subscription_id, failing]))
-  for (const index of ['by_state', 'ready', 'of_subscription']) assert.match(plan!, new RegExp(`event_deliveries_${index}`))
+  for (const index of ['by_state', 'ready', 'of_subscription'])
+    assert.match(plan!, new RegExp(`event_deliveries_${index}`))
   assert.doesNotMatch(plan!, /Seq Scan|event_deliveries_(due|of_event)/)
 })

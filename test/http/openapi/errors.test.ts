@@ -42,20 +42,24 @@ after(() => app.close())
 const ELSEWHERE: Record<string, Partial<Record<ErrorCode, string>>> = {
   'POST /v1/files': { insufficient_credits: 'storage.test.ts', storage_limit_exceeded: 'storage.test.ts' },
   'POST /v1/videos': {
+    intake_paused: '../cli/switches.test.ts',
     concurrency_limit_exceeded: 'videos/create-order.test.ts',
     storage_limit_exceeded: 'storage.test.ts',
   },
   'POST /v1/chat/completions': {
+    intake_paused: '../cli/switches.test.ts',
     upstream_error: 'chat/choices.test.ts',
     upstream_timeout: '../engines/engine-error.test.ts',
   },
   'POST /v1/responses': {
+    intake_paused: '../cli/switches.test.ts',
     concurrency_limit_exceeded: 'responses/background-shares.test.ts',
     storage_limit_exceeded: 'storage.test.ts',
     upstream_error: 'responses/errors.test.ts',
     upstream_timeout: 'responses/errors.test.ts',
   },
   'POST /v1/responses/compact': {
+    intake_paused: '../cli/switches.test.ts',
     upstream_error: 'responses/compact.test.ts',
     upstream_timeout: '../engines/engine-error.test.ts',
   },

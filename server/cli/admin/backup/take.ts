@@ -31,7 +31,7 @@ export type BackupOptions = {
 }
 
 /** What a restored copy makes for itself, and the nodes that run on the original. */
-const NOT_COPIED: readonly string[] = ['schema_migrations', 'installation', 'nodes', 'workers']
+const NOT_COPIED: readonly string[] = ['schema_migrations', 'installation', 'nodes', 'process_states', 'workers']
 
 /**
  * Copies database and blobs into the new directory `out`, beside a running service: the rows of one snapshot, then every blob that those

@@ -106,7 +106,8 @@ function enginesOf(
     const worst = views.toSorted((a, b) => b.failures - a.failures)[0]!
     const open = views.find(({ breaker }) => breaker !== 'closed')
     const running = renders.filter((each) => nameOf(each) === worst.name).reduce((sum, { count }) => sum + count, 0)
-    const paused = switches.find(({ name }) => [worst.name, worst.model].map(switchOfEngine).includes(name))
+    const switchOf = (engine: string) => switches.find(({ name }) => name === switchOfEngine(engine))
+    const paused = switchOf(worst.name) ?? switchOf(worst.model)
     return {
       ...worst,
       state: paused?.state ?? 'running',
