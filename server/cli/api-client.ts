@@ -14,6 +14,8 @@ export class ApiCallError extends Error {
   readonly retry_after_seconds: number | null
   /** Whether the same call may succeed shortly: there was no answer, or the service is busy or failed. */
   readonly transient: boolean
+  /** What was answered in place of Kinora, by a proxy for instance; null for its own errors and without an answer. */
+  readonly foreign: ForeignAnswer | null
 
   constructor(
     message: string,
@@ -22,6 +24,7 @@ export class ApiCallError extends Error {
       code?: string | null
       retry_after_seconds?: number | null
       transient?: boolean
+      foreign?: ForeignAnswer
       cause?: unknown
     } = {},
   ) {
@@ -29,10 +32,14 @@ export class ApiCallError extends Error {
     this.status = facts.status ?? null
     this.code = facts.code ?? null
     this.retry_after_seconds = facts.retry_after_seconds ?? null
+    this.foreign = facts.foreign ?? null
     this.transient =
       facts.transient ?? (this.status === null || this.status >= 500 || TRANSIENT_CODES.has(this.code ?? ''))
   }
 }
+
+/** `title` is the title of a page, or else how the text begins. */
+export type ForeignAnswer = { media_type: string; server: string | null; title: string }
 
 const TRANSIENT_CODES: ReadonlySet<string> = new Set(['rate_limit_exceeded', 'idempotency_in_progress'])
 
@@ -42,6 +49,8 @@ export type Answer<T> = { body: T; headers: Headers }
 export type ApiClient = {
   base_url: string
   call<T>(method: string, path: string, options?: CallOptions): Promise<Answer<T>>
+  /** The answer itself, when it is a success: for bytes and streams. */
+  send(method: string, path: string, options?: Omit<RequestInit, 'method' | 'redirect'>): Promise<Response>
   /** Uploads one file for `purpose` and returns its id. */
   upload(path: string, purpose: 'vision' | 'video' | 'audio', signal?: AbortSignal): Promise<string>
   /** Saves the body as `to`, completely or not at all, and returns its size in bytes. */
@@ -63,14 +72,15 @@ export function openApiClient(base_url: string, headers: Record<string, string>)
           ? {}
           : { body: JSON.stringify(body), headers: { ...headers, 'content-type': 'application/json' } }
       const response = await send(path, { method, headers, signal, ...json })
-      return { body: (await response.json()) as T, headers: response.headers }
+      return { body: await jsonOf<T>(response), headers: response.headers }
     },
+    send: (method, path, options) => send(path, { ...options, method }),
     async upload(path, purpose, signal) {
       const form = new FormData()
       form.set('purpose', purpose)
       form.set('file', await openAsBlob(path), basename(path))
       const response = await send('/v1/files', { method: 'POST', body: form, signal })
-      return ((await response.json()) as { id: string }).id
+      return (await jsonOf<{ id: string }>(response)).id
     },
     async download(path, to, signal) {
       const response = await send(path, { signal })
@@ -108,21 +118,55 @@ async function exchange(base: string, path: string, init: RequestInit): Promise<
   throw await errorOf(response)
 }
 
+async function jsonOf<T>(response: Response): Promise<T> {
+  const text = await response.text().catch((error: unknown) => {
+    throw error instanceof DOMException
+      ? error
+      : new ApiCallError(`The answer broke off${reasonOf(error)}.`, { cause: error })
+  })
+  try {
+    return JSON.parse(text) as T
+  } catch {
+    throw foreignError(response, text, { transient: false })
+  }
+}
+
 async function errorOf(response: Response): Promise<ApiCallError> {
-  const { status, headers } = response
   const text = await response.text().catch(() => '')
-  const retry = Number(headers.get('retry-after') ?? Number.NaN)
-  const facts = { status, retry_after_seconds: Number.isFinite(retry) ? retry : null }
+  const retry = Number(response.headers.get('retry-after') ?? Number.NaN)
+  const retry_after_seconds = Number.isFinite(retry) ? retry : null
   try {
     const { error } = JSON.parse(text) as { error: { message: string; code: string | null; param: string | null } }
     const field = error.param ? ` (${error.param})` : ''
-    return new ApiCallError(`${error.message}${field}`, { ...facts, code: error.code })
+    return new ApiCallError(`${error.message}${field}`, {
+      status: response.status,
+      retry_after_seconds,
+      code: error.code,
+    })
   } catch {
-    return new ApiCallError(
-      `The answer was HTTP ${status}, and not from a Kinora service. Check KINORA_BASE_URL.`,
-      facts,
-    )
+    return foreignError(response, text, { retry_after_seconds })
   }
+}
+
+function foreignError(
+  { status, headers }: Response,
+  text: string,
+  facts: { transient?: boolean; retry_after_seconds?: number | null },
+): ApiCallError {
+  const title = /<title>([^<]+)/i.exec(text)?.[1] ?? text.slice(0, 80)
+  const foreign = {
+    media_type: headers.get('content-type')?.split(';', 1)[0] ?? 'no content type',
+    server: headers.get('server'),
+    title: title
+      .replace(/[\s\p{Cc}]+/gu, ' ')
+      .trim()
+      .slice(0, 80),
+  }
+  return new ApiCallError(`The answer was HTTP ${status}, and not from a Kinora service. Check KINORA_BASE_URL.`, {
+    ...facts,
+    status,
+    foreign,
+  })
 }
 
 async function saveBody(response: Response, to: string, signal?: AbortSignal): Promise<number> {
@@ -149,4 +193,9 @@ function reasonOf(error: unknown): string {
   const { cause } = error as { cause?: { code?: string; message?: string } }
   const reason = cause?.code ?? cause?.message
   return reason ? ` (${reason})` : ''
+}
+
+/** Where the client commands find the service. */
+export function baseUrl(env: NodeJS.ProcessEnv): string {
+  return env.KINORA_BASE_URL || 'http://127.0.0.1:8080'
 }

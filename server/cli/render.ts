@@ -1,7 +1,7 @@
 import { statSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import type { CreateVideo, VideoView } from '../videos/schema.ts'
-import { ApiCallError, type ApiClient, openApiClient, retryTransient } from './api-client.ts'
+import { ApiCallError, type ApiClient, baseUrl, openApiClient, retryTransient } from './api-client.ts'
 import { describeFlags, type Flags, type Given, parseFlags, UsageError } from './flags.ts'
 import { EXIT_INTERRUPTED, onInterrupt } from './interrupt.ts'
 import { openProgress } from './progress.ts'
@@ -156,10 +156,6 @@ function requireFiles(given: Given<typeof FLAGS>): void {
 
 function isDirectory(path: string): boolean {
   return statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false
-}
-
-function baseUrl(env: NodeJS.ProcessEnv): string {
-  return env.KINORA_BASE_URL || 'http://127.0.0.1:8080'
 }
 
 /** What to do about an error whose message cannot name the remedy. */

@@ -9,6 +9,7 @@ import { probeFile } from '../../server/media/probe/probe.ts'
 import { ended, printed, type Ran, runCommand, runKinora, startKinora } from '../support/command.ts'
 import { samplePicture } from '../support/data/media.ts'
 import { newCustomer, startApp, type TestApp, type TestPerson } from '../support/http/app.ts'
+import { close, listen } from '../support/listen.ts'
 
 const CONFIG = `
 plans:
@@ -125,6 +126,19 @@ test('a refusal shows the error of the service, with the field and the remedy', 
   const unknown = await render('A boat', { KINORA_API_KEY: `kin_${'0'.repeat(36)}` })
   assert.equal(unknown.code, 1)
   assert.match(unknown.stderr, /Make a key in the console/)
+})
+
+test('a page in place of an answer, with whatever status, is one sentence', async (t) => {
+  for (const status of [200, 404]) {
+    const site = createServer((_, response) => response.writeHead(status, { 'content-type': 'text/html' }).end('<p>Hi'))
+    t.after(() => close(site))
+    const url = `http://127.0.0.1:${await listen(site)}`
+    const { code, stderr } = await render('A boat', { KINORA_BASE_URL: url })
+    assert.deepEqual(
+      [code, stderr],
+      [1, `kinora render: The answer was HTTP ${status}, and not from a Kinora service. Check KINORA_BASE_URL.\n`],
+    )
+  }
 })
 
 test('wrong usage exits with 2 before anything is sent', async () => {
