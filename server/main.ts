@@ -18,6 +18,7 @@ const USAGE = `kinora <command>
   serve     run the service (--host, --port, --data-dir, --config, --workers, --role)
   migrate   bring the database up to date and exit
   render    submit a video job and download the clip: kinora render "<prompt>"
+  check     try a running service from outside: kinora check --url https://…
   demo      from sign-in to MP4, on a service of its own
   engines   what the engines of your configuration keep of their promises: kinora engines check [<model>]
   admin     organizations, people, keys, credits, jobs, audit: kinora admin --help
@@ -33,6 +34,8 @@ async function main([command, ...args]: string[]): Promise<number> {
       return (await import('./cli/migrate.ts')).runMigrate(args, process.env)
     case 'render':
       return (await import('./cli/render.ts')).runRender(args, process.env)
+    case 'check':
+      return (await import('./cli/check/check.ts')).runCheck(args, process.env)
     case 'demo':
       return (await import('./cli/demo/demo.ts')).runDemo(args, process.env)
     case 'engines':

@@ -1,0 +1,60 @@
+import { request as ask, createServer, type IncomingMessage } from 'node:http'
+import { connect, type Socket } from 'node:net'
+import { close, listen } from '../support/listen.ts'
+
+export type Proxy = { url: string; close(): Promise<void> }
+
+/** What a proxy does that it should not. `instead`: what it answers by itself to a request, with HTML. */
+export type ProxyFaults = {
+  buffers?: boolean
+  upgrades?: boolean
+  body_bytes_max?: number
+  instead?(request: IncomingMessage): { status: number; headers?: Record<string, string>; title: string } | null
+}
+
+/** A small reverse proxy before `target`. */
+export async function startProxy(target: string, faults: ProxyFaults = {}): Promise<Proxy> {
+  const { hostname, port } = new URL(target)
+  const server = createServer((request, response) => {
+    const page = (status: number, title: string, headers = {}) => {
+      response.writeHead(status, { 'content-type': 'text/html', server: 'tiny', ...headers })
+      response.end(`<html><head><title>${title}</title></head></html>`)
+      request.resume()
+    }
+    const own = faults.instead?.(request)
+    if (own) return page(own.status, own.title, own.headers)
+    if (Number(request.headers['content-length'] ?? 0) > (faults.body_bytes_max ?? Number.POSITIVE_INFINITY))
+      return page(413, '413 Request Entity Too Large')
+    const { upgrade: _, connection: __, ...headers } = request.headers
+    const onward = ask({ hostname, port, method: request.method, path: request.url, headers }, (answer) => {
+      const { statusCode, headers } = answer
+      if (!faults.buffers) return void answer.pipe(response.writeHead(statusCode!, headers))
+      const chunks: Buffer[] = []
+      answer.on('data', (chunk) => chunks.push(chunk))
+      answer.on('end', () => response.writeHead(statusCode!, headers).end(Buffer.concat(chunks)))
+    })
+    onward.on('error', () => response.destroy())
+    response.on('close', () => onward.destroy())
+    request.pipe(onward)
+  })
+  const sockets = new Set<Socket>()
+  if (faults.upgrades !== false)
+    server.on('upgrade', (request, socket, head) => {
+      const onward = connect(Number(port), hostname)
+      sockets.add(onward)
+      const lines = Array.from({ length: request.rawHeaders.length / 2 }, (_, i) =>
+        request.rawHeaders.slice(2 * i, 2 * i + 2).join(': '),
+      )
+      onward.write(`${[`GET ${request.url} HTTP/1.1`, ...lines].join('\r\n')}\r\n\r\n`)
+      onward.write(head)
+      onward.pipe(socket).pipe(onward)
+      for (const side of [onward, socket]) side.on('error', () => {})
+    })
+  return {
+    url: `http://127.0.0.1:${await listen(server)}`,
+    async close() {
+      for (const socket of sockets) socket.destroy()
+      await close(server)
+    },
+  }
+}
