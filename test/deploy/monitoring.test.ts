@@ -64,3 +64,28 @@ test('every alert has a duration, a severity, a summary and its section in docs/
   const sections = [...guide.matchAll(/^### (Kinora\w+)$/gm)].map(([, name]) => name)
   assert.deepEqual(sections.sort(), rules.map(({ alert }) => alert).sort())
 })
+
+test('the example of Alertmanager notifies somebody of every alert, by receivers that it has', () => {
+  type Route = { receiver: string; matchers?: string[]; routes?: Route[] }
+  type Receiver = { name: string } & Record<string, object[] | string>
+  const config = parse(read('deploy/prometheus/alertmanager.yaml')) as { route: Route; receivers: Receiver[] }
+  const { route, receivers } = config
+  const routes = [route, ...(route.routes ?? [])]
+  assert.deepEqual(routes.map(({ receiver }) => receiver).sort(), receivers.map(({ name }) => name).sort())
+  for (const { name, ...ways } of receivers) assert.ok(Object.values(ways).flat().length > 0, name)
+  const severities = rules.map(({ labels }) => `severity="${labels.severity}"`)
+  assert.equal(route.matchers, undefined, 'the first route takes what no other does')
+  for (const { matchers } of route.routes ?? [])
+    for (const matcher of matchers!) assert.ok(severities.includes(matcher))
+})
+
+test('Prometheus as docs/operating.md has it reads the rules and reports to an Alertmanager', () => {
+  const [, text] = /```yaml\n# \/etc\/prometheus\/prometheus\.yml\n([\s\S]*?)```/.exec(read('docs/operating.md'))!
+  const config = parse(text!) as Record<string, unknown> & { scrape_configs: Array<{ job_name: string }> }
+  assert.deepEqual(
+    config.scrape_configs.map(({ job_name }) => job_name),
+    ['kinora'],
+  )
+  assert.deepEqual(config.rule_files, ['kinora-rules.yaml'])
+  assert.deepEqual(config.alerting, { alertmanagers: [{ static_configs: [{ targets: ['127.0.0.1:9093'] }] }] })
+})
