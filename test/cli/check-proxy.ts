@@ -1,14 +1,19 @@
 import { request as ask, createServer, type IncomingMessage } from 'node:http'
-import { connect, type Socket } from 'node:net'
+import { connect } from 'node:net'
+import type { Duplex } from 'node:stream'
 import { close, listen } from '../support/listen.ts'
 
 export type Proxy = { url: string; close(): Promise<void> }
 
-/** What a proxy does that it should not. `instead`: what it answers by itself to a request, with HTML. */
+/**
+ * What a proxy does that it should not. `gathers_bytes`: it sends an answer in parts of at least so many. `instead`: what it answers by itself
+ * to a request, with HTML. `loses`: whether it ends the connection in place of an answer.
+ */
 export type ProxyFaults = {
-  buffers?: boolean
+  gathers_bytes?: number
   upgrades?: boolean
   body_bytes_max?: number
+  loses?(request: IncomingMessage): boolean
   instead?(request: IncomingMessage): { status: number; headers?: Record<string, string>; title: string } | null
 }
 
@@ -28,20 +33,27 @@ export async function startProxy(target: string, faults: ProxyFaults = {}): Prom
     const { upgrade: _, connection: __, ...headers } = request.headers
     const onward = ask({ hostname, port, method: request.method, path: request.url, headers }, (answer) => {
       const { statusCode, headers } = answer
-      if (!faults.buffers) return void answer.pipe(response.writeHead(statusCode!, headers))
-      const chunks: Buffer[] = []
-      answer.on('data', (chunk) => chunks.push(chunk))
-      answer.on('end', () => response.writeHead(statusCode!, headers).end(Buffer.concat(chunks)))
+      if (faults.loses?.(request)) return void response.destroy()
+      response.writeHead(statusCode!, headers)
+      if (faults.gathers_bytes === undefined) return void answer.pipe(response)
+      let gathered = Buffer.alloc(0)
+      answer.on('data', (chunk) => {
+        gathered = Buffer.concat([gathered, chunk])
+        if (gathered.length < faults.gathers_bytes!) return
+        response.write(gathered)
+        gathered = Buffer.alloc(0)
+      })
+      answer.on('end', () => response.end(gathered))
     })
     onward.on('error', () => response.destroy())
     response.on('close', () => onward.destroy())
     request.pipe(onward)
   })
-  const sockets = new Set<Socket>()
+  const sockets = new Set<Duplex>()
   if (faults.upgrades !== false)
     server.on('upgrade', (request, socket, head) => {
       const onward = connect(Number(port), hostname)
-      sockets.add(onward)
+      sockets.add(onward).add(socket)
       const lines = Array.from({ length: request.rawHeaders.length / 2 }, (_, i) =>
         request.rawHeaders.slice(2 * i, 2 * i + 2).join(': '),
       )

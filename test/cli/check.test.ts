@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import type { IncomingMessage } from 'node:http'
 import { after, before, test } from 'node:test'
 import type { Result } from '../../server/cli/check/steps.ts'
 import { ended, printed, runCommand, runKinora, startKinora } from '../support/command.ts'
@@ -202,27 +203,51 @@ test('a proxy that passes everything on fails no step, whatever the pace of the 
   }
 })
 
-test('a proxy that buffers is named, whatever the pace of the model', async (t) => {
-  for (const model of ['paced-chat', 'quick-chat']) {
-    const { report, of } = await through(t, { buffers: true }, '--chat-model', model)
+test('a proxy that buffers all or much of a stream is named, whatever the pace of the model', async (t) => {
+  const cases = [
+    ['paced-chat', Number.POSITIVE_INFINITY],
+    ['quick-chat', Number.POSITIVE_INFINITY],
+    ['paced-chat', 8192],
+  ] as const
+  for (const [model, gathers_bytes] of cases) {
+    const { report, of } = await through(t, { gathers_bytes }, '--chat-model', model)
     assert.deepEqual(troubles(report), { stream: 'failed', webhook: 'skipped' }, JSON.stringify(report))
     assert.match(of('stream').failure!.cause, /A proxy gathers the stream.*proxy_buffering off/)
   }
   assert.equal(await remaining(person.org_id), 0)
 })
 
-test('a proxy that does not pass on upgrades is named', async (t) => {
-  const { report, of } = await through(t, { upgrades: false })
+test('a proxy that does not pass on upgrades, and one with a limit of 1 MB for bodies, are named', async (t) => {
+  const plain = await startProxy(app.url, { upgrades: false })
+  t.after(() => plain.close())
+  const { report, of } = await check(plain.url)
   assert.deepEqual(troubles(report), { websocket: 'failed', webhook: 'skipped' })
   assert.match(of('websocket').failure!.received, /^HTTP 405, GET is not allowed here without a WebSocket handshake/)
   assert.match(of('websocket').failure!.cause, /does not pass on `Upgrade`/)
+  const narrow = await startProxy(app.url, { body_bytes_max: 1_000_000 })
+  t.after(() => narrow.close())
+  const limited = await check(narrow.url)
+  assert.deepEqual(troubles(limited.report), { file: 'failed', webhook: 'skipped' })
+  const { received, cause } = limited.of('file').failure!
+  assert.equal(received, 'HTTP 413, text/html, "413 Request Entity Too Large", from tiny')
+  assert.match(cause, /client_max_body_size 0/)
 })
 
-test('a proxy with a limit of 1 MB for bodies is named', async (t) => {
-  const { report, of } = await through(t, { body_bytes_max: 1_000_000 })
-  assert.deepEqual(troubles(report), { file: 'failed', webhook: 'skipped' })
-  assert.deepEqual(of('file').failure!.received, 'HTTP 413, text/html, "413 Request Entity Too Large", from tiny')
-  assert.match(of('file').failure!.cause, /client_max_body_size 0/)
+test('what an answer that was lost had created is removed, and bytes that are changed on the way are noticed', async (t) => {
+  const isUpload = ({ method, url }: IncomingMessage) => method === 'POST' && url === '/v1/files'
+  const losing = await startProxy(app.url, { loses: isUpload })
+  t.after(() => losing.close())
+  const lost = await check(losing.url)
+  assert.deepEqual(troubles(lost.report), { file: 'failed', webhook: 'skipped' })
+  assert.match(lost.of('file').failure!.cause, /ended before the answer was complete/)
+  assert.equal(await remaining(person.org_id), 0)
+  const instead = ({ url }: IncomingMessage) => (url!.endsWith('/content') ? { status: 200, title: 'Cached' } : null)
+  const caching = await startProxy(app.url, { instead })
+  t.after(() => caching.close())
+  const changed = await check(caching.url)
+  assert.deepEqual(troubles(changed.report), { file: 'failed', video: 'failed', webhook: 'skipped' })
+  assert.match(changed.of('video').failure!.received, /no ETag with the sha256/)
+  assert.equal(await remaining(person.org_id), 0)
 })
 
 test('time limits, missing nodes and logins of a proxy are distinguished from errors of Kinora', async (t) => {
