@@ -73,7 +73,10 @@ test('a sound that goes on far beyond the length it announces is not decoded to 
   // The clock of its media says how much of a second each sample takes: 16 times as many of them make 200 seconds 12.5.
   const clock = bytes.indexOf('mdhd') + 16
   bytes.writeUInt32BE(bytes.readUInt32BE(clock) * 16, clock)
-  await assert.rejects(extractSounds(save('longer.m4a', bytes), 'audio'), { fault: 'unreadable', message: /far beyond/ })
+  await assert.rejects(extractSounds(save('longer.m4a', bytes), 'audio'), {
+    fault: 'unreadable',
+    message: /far beyond/,
+  })
 })
 
 test('what an edit list hides behind the end is not in the copy', async () => {
