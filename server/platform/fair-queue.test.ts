@@ -54,7 +54,15 @@ test('of each owner one piece of work runs at a time, of all at most two, and wh
   const begun: string[] = []
   const ends: Array<() => void> = []
   const work = (owner: string, signal?: AbortSignal) =>
-    run(owner, () => new Promise<void>((resolve) => (begun.push(owner), ends.push(resolve))), signal)
+    run(
+      owner,
+      () =>
+        new Promise<void>((resolve) => {
+          begun.push(owner)
+          ends.push(resolve)
+        }),
+      signal,
+    )
   const gone = new AbortController()
   const all = [work('a'), work('a'), work('b'), work('c')]
   const refused = assert.rejects(work('a', gone.signal), /gone/)
