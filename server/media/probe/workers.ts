@@ -89,7 +89,7 @@ async function ask(task: unknown): Promise<unknown> {
     child.on('message', end).on('exit', onExit).on('error', onExit)
     child.send(task as object, (error) => error && onExit())
   })
-  if (child.connected) keepIdle(child)
+  if (child.connected && child.exitCode === null && child.signalCode === null) keepIdle(child)
   if ('failed' in answer) throw new WorkerError(answer.failed)
   return answer.reply
 }
