@@ -18,16 +18,17 @@ const LEDGER_COLUMNS = [
   ...['person_id', 'person', 'key_id', 'key', 'request_id', 'note'],
 ]
 
-/** The ledger of a period as CSV, oldest first, in chunks. */
+/** The ledger of a period as CSV, oldest first, in chunks. Nothing more is read once `left` aborts. */
 export async function* ledgerCsv(
   db: Db,
   asked: Asked,
   query: { from: Date; to: Date; currency: string },
+  left: AbortSignal,
 ): AsyncGenerator<string> {
   yield CSV_START + csvLine(LEDGER_COLUMNS)
   for (let after = ''; ; ) {
     const page = { ...query, after, limit: BATCH }
-    const rows = await readReport(asked.org_id, () => listNamedEntries(db, asked, page))
+    const rows = await readReport(asked.org_id, () => listNamedEntries(db, asked, page), left)
     await nextTurn()
     if (rows.length > 0) yield rows.map((row) => csvLine(ledgerCells(row, query.currency))).join('')
     if (rows.length < BATCH) return

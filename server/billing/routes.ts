@@ -74,7 +74,8 @@ const exportLedger = endpoint({
     const { currency } = ctx.config
     asFile(reply, 'ledger', { from: query.from === undefined ? null : from, to })
     if (request.method === 'HEAD') return reply.send('')
-    return reply.send(Readable.from(ledgerCsv(ctx.db, askedBy(principal), { from, to, currency })))
+    const { signal } = abortOnLeaving(reply)
+    return reply.send(Readable.from(ledgerCsv(ctx.db, askedBy(principal), { from, to, currency }, signal)))
   },
 })
 

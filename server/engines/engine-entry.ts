@@ -18,7 +18,7 @@ export type EngineEnv = {
   work_dir: string
   /** The directory of `kinora.yaml`, from which relative paths in an entry start; the working directory when absent. */
   config_dir?: string
-  /** Where an engine reports what only the operator can mend. */
+  /** Where an engine reports what only the operator can fix. */
   log?: Pick<Log, 'warn' | 'error'>
   /** How long chat engines may be silent and may take, unless their entry says otherwise. */
   upstream?: { idle_seconds: number; total_seconds: number }

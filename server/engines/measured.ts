@@ -95,27 +95,16 @@ export function engineMeasurer(observed: Observed): MeasureEngines {
       return { ...member, engine: measure(member.engine, about, VIDEO_CALLS) }
     }
   return (engines, { moderation, translation }, before) => {
-    const judge = {
-      family: 'moderation',
-      name: 'moderation',
-      engine: entryOptions(moderation).kind,
-      model: '',
-    } as const
-    const translator = {
-      family: 'translation',
-      name: 'translation',
-      engine: entryOptions(translation).kind,
-      model: '',
-    } as const
-    const transcriber = { family: 'transcription', name: 'transcription', engine: 'openai', model: '' } as const
+    const only = (family: EngineCall['family'], engine: string) => ({ family, name: family, engine, model: '' })
     const poolOf = (id: string, { members }: EnginePool) =>
       enginePool(members.map(measuredMember(id)), { before: before?.video.get(id) })
     return {
       ...engines,
       video: new Map([...engines.video].map(([id, pool]) => [id, poolOf(id, pool)])),
-      moderation: measure(engines.moderation, judge, ['moderate']),
-      transcription: engines.transcription && measure(engines.transcription, transcriber, ['transcribe']),
-      translation: measure(engines.translation, translator, ['translate']),
+      moderation: measure(engines.moderation, only('moderation', entryOptions(moderation).kind), ['moderate']),
+      transcription:
+        engines.transcription && measure(engines.transcription, only('transcription', 'openai'), ['transcribe']),
+      translation: measure(engines.translation, only('translation', entryOptions(translation).kind), ['translate']),
     }
   }
 }

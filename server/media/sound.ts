@@ -49,7 +49,7 @@ export async function extractSounds(
       },
       { owner, signal, kind: 'moderation', time_limit_seconds: EXTRACT_SECONDS, work_dir: dir },
     )
-    const sounds = await Promise.all(names.map(async (name) => new Uint8Array(await readFile(join(dir, name)))))
+    const sounds = await Promise.all(names.map((name) => readFile(join(dir, name))))
     for (const [index, sound] of sounds.entries()) requireWhole(sound, spans.audio[index]!.seconds)
     return sounds
   })

@@ -1,6 +1,6 @@
 -- What an operator asks at night.
 
--- What each process last reported of itself, every ten seconds. A process that stands still reports nothing, although its connections last.
+-- What each process last reported of itself, every ten seconds. A process that hangs reports nothing, although its connections last.
 create table process_states (
   node_id text collate "C" not null,
   pid integer not null,

@@ -83,7 +83,7 @@ export async function findLasting(db: Db, kind: 'node'): Promise<IncidentRow[]> 
 }
 
 /**
- * Ends what processes saw that have ended or stand still, at the time of the last report of one that saw it; a node that is lost is seen by
+ * Ends what processes saw that have ended or hang, at the time of the last report of one that saw it; a node that is lost is seen by
  * others.
  */
 export async function endUnseen(tx: Tx): Promise<void> {

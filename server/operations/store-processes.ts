@@ -29,7 +29,7 @@ export type ProcessState = {
   storage: { kind: 'disk' | 's3'; state: string }
   /** On the disk of its data directory. */
   disk_free_bytes: number | null
-  /** The longest that its event loop stood still since the report before. */
+  /** The longest that its event loop was blocked since the report before. */
   loop_delay_ms: number
   engines: EngineState[]
 }
@@ -50,7 +50,7 @@ declare module '../platform/db/db.ts' {
 
 type Process = Pick<ProcessRow, 'node_id' | 'pid'>
 
-/** A process reports every ten seconds. One that has not for this long stands still, or has ended. */
+/** A process reports every ten seconds. One that has not for this long hangs, or has ended. */
 export const SILENT_SECONDS = 30
 
 export async function saveProcessState(db: Db, row: Omit<ProcessRow, 'reported_at'>): Promise<void> {

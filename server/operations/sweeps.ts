@@ -61,7 +61,7 @@ async function watchNodes(
   await db.transaction().execute(async (tx) => {
     await lockIncidents(tx)
     for (const { id, seen_at: since, alive, host_name, data_dir } of lost) {
-      const what = alive ? 'stands still: it is connected and has not reported' : 'ended without a stop'
+      const what = alive ? 'hangs: it is connected and has not reported' : 'ended without a stop'
       const detail = `The node on ${host_name} (${data_dir}) ${what}.`
       await beginIncident(tx, { subject: subjectOf(id), node_id: id, since, detail })
     }

@@ -4,7 +4,7 @@ import { dataDir, emptyDatabase } from '../support/data/data-dir.ts'
 import { postgresProxy } from '../support/upstream/postgres-proxy.ts'
 
 /**
- * `kinora serve` as a process on a data directory and an empty database that is away: it waits until `proxy.mend()`. `flags` are given its data
+ * `kinora serve` as a process on a data directory and an empty database that is away: it waits until `proxy.restore()`. `flags` are given its data
  * directory before it starts. All of it ends with the test.
  */
 export async function waitingService(t: TestContext, flags: (data_dir: string) => string[]) {

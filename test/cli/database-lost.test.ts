@@ -24,7 +24,7 @@ test('a start whose database goes away while it migrates waits for it and begins
       async answer(waiting_for) {
         waited.push(waiting_for)
         if (waited.length === 1) proxy.cut()
-        else proxy.mend()
+        else proxy.restore()
         return 0
       },
     },
@@ -48,7 +48,7 @@ test('a service logs once that it lost the connections that hold and hear the da
   assert.deepEqual(logged, [])
   proxy.cut()
   while (logged.length < 2) await pause(5)
-  proxy.mend()
+  proxy.restore()
   while (logged.length < 4) await pause(5)
   await serving.stop()
   const expected = ['announcements_back', 'announcements_lost', 'database_hold_back', 'database_hold_lost']

@@ -70,7 +70,7 @@ test('every engine of a configuration is asked, and what holds is printed; exit 
   assert.match(stderr, /talk: sandbox, 1 of \d+: /, 'progress')
 })
 
-test('the clip of a real dialect is described, and what the service would mend of it', async () => {
+test('the clip of a real dialect is described, and what the service would repair of it', async () => {
   server.conduct({ polls: 1 })
   const { code, of } = await found(VIDEO(TASKS) + NO_CHAT, 'clips')
   assert.equal(code, 0)

@@ -41,14 +41,14 @@ test('while the HTTP processes of a start that had to wait are starting, health 
   const port = await freePort()
   const { child, proxy } = await waitingService(t, () => ['--port', String(port), '--workers', '2'])
   const ready = printed(child, 'stdout', /kinora ready on (\S+)/)
-  proxy.mend()
+  proxy.restore()
   while (httpProcesses(child.pid!).length === 0) await pause(2)
   // They ask the database before they listen.
   proxy.stall()
   const answer = await fetch(`http://127.0.0.1:${port}/readyz`)
   assert.equal(answer.status, 503)
   assert.partialDeepStrictEqual(await answer.json(), { reason: 'migrating' })
-  proxy.mend()
+  proxy.restore()
   await ready
   assert.equal((await fetch(`http://127.0.0.1:${port}/readyz`)).status, 200)
 })

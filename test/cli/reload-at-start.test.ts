@@ -22,7 +22,7 @@ test('a start takes up what changed in the file while it waited, and reloads for
   )
   write(dir.path, 'Second')
   child.kill('SIGHUP')
-  proxy.mend()
+  proxy.restore()
   const url = (await ready)[1]
   await reloaded
   const headers = { authorization: `Bearer ${dir.firstRun().api_key}` }

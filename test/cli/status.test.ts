@@ -32,7 +32,7 @@ async function statusWhen(env: NodeJS.ProcessEnv, isSo: (found: Status) => boole
   }
 }
 
-test('a service shows its node, database, storage, engines and queues, also on a database that takes no writes; one that stands still is not ready', async (t) => {
+test('a service shows its node, database, storage, engines and queues, also on a database that takes no writes; one that hangs is not ready', async (t) => {
   const dir = dataDir()
   const external = await emptyDatabase()
   const { db, pool, close } = openDb(external.url)

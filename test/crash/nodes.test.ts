@@ -63,7 +63,7 @@ test('a start waits for PostgreSQL and for the migration of another node: alive,
     assert.equal((await send(at, 'GET', '/v1/models')).body.error.code, 'server_is_overloaded')
 
     await other.query('select pg_advisory_lock(7301950142)')
-    network.mend()
+    network.restore()
     const migrating = await until(at, '/readyz', ({ body }) => body.reason === 'migrating')
     assert.equal(migrating.status, 503)
     await other.query('select pg_advisory_unlock(7301950142)')

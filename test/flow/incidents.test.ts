@@ -46,8 +46,8 @@ test('an outage of the database is one incident with its begin and end, written 
     await fetch(`${url}/v1/models`, { headers: { authorization: 'Bearer sk-none' } })
     await pause(5)
   }
-  proxy.mend()
-  const mended = Date.now()
+  proxy.restore()
+  const restored = Date.now()
   const { db, close } = openDb(external.url)
   t.after(close)
   const [row, ...others] = await incidentsWhen(db, (found) => found.some(({ until }) => until !== null))
@@ -55,10 +55,10 @@ test('an outage of the database is one incident with its begin and end, written 
   assert.equal(row!.subject, 'database')
   assert.match(row!.node_id, /^node_/)
   assert.ok(
-    row!.since.getTime() >= before - 50 && row!.since.getTime() <= mended,
+    row!.since.getTime() >= before - 50 && row!.since.getTime() <= restored,
     'it began when the connection was lost',
   )
-  assert.ok(row!.until!.getTime() >= mended - 50, 'it ended when the connection was there again')
+  assert.ok(row!.until!.getTime() >= restored - 50, 'it ended when the connection was there again')
   const env = { DATABASE_URL: external.url }
   const { data } = JSON.parse((await runCommand(['admin', 'incidents', '--json'], env)).stdout)
   assert.deepEqual(Object.keys(data[0]), [
@@ -128,7 +128,7 @@ test('an engine is lost after three failures in a row, and back with the first c
   await incidentsWhen(app.database.db, ([row]) => row?.until != null)
 })
 
-test('a node that ends without a stop or stands still is an incident until it reports, or its directory has a node again', async (t) => {
+test('a node that ends without a stop or hangs is an incident until it reports, or its directory has a node again', async (t) => {
   const { db, pool, close } = await testDatabase()
   t.after(close)
   const node = (id: string, data_dir: string): NewNode => ({

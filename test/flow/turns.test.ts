@@ -45,6 +45,31 @@ test('the delivery of an event takes the turns of its organization', async (t) =
   assert.equal(await owner, person.org_id)
 })
 
+test('reports of an organization are read one at a time, and leave another its turn', async (t) => {
+  const app = await startApp({})
+  t.after(app.close)
+  const [many, other] = [await newCustomer(app), await newCustomer(app)]
+  const { pool } = app.database
+  const client = await pool.connect()
+  await client.query('begin')
+  await client.query('lock table ledger_entries in access exclusive mode')
+  const paths = ['/console/usage', '/console/usage.csv', '/console/ledger.csv', '/console/usage', '/console/ledger.csv']
+  const read = async ({ cookie }: Caller, path: string) => (await send(app, 'GET', path, { cookie })).status
+  const reports = paths.map((path) => read(many, path))
+  const waiting = async () =>
+    (await pool.query("select from pg_locks where relation = 'ledger_entries'::regclass and not granted")).rowCount!
+  const counts = new Set<number>()
+  while ((await waiting()) < 1);
+  reports.push(...paths.map((path) => read(other, path)))
+  while ((await waiting()) < 2);
+  // More would arrive meanwhile.
+  for (let i = 0; i < 100; i++) counts.add(await waiting())
+  await client.query('rollback')
+  client.release()
+  assert.deepEqual([...counts], [2])
+  for (const status of await Promise.all(reports)) assert.equal(status, 200)
+})
+
 test('callers of one address whose keys are looked up leave connections to others', async (t) => {
   const app = await startApp({ config: JSON.stringify({ trusted_proxies: ['127.0.0.1'] }) })
   t.after(app.close)

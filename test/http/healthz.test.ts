@@ -35,7 +35,7 @@ after(async () => {
 beforeEach(async () => {
   proxy.cut()
   await database?.close()
-  proxy.mend()
+  proxy.restore()
   database = openDb(proxy.url, { pool_max: 2 })
 })
 
@@ -109,7 +109,7 @@ test('a check names the database when it is gone, and is clean again when it is 
   proxy.cut()
   clock.advance(2)
   assert.deepEqual(await check(), { status: 'failing', database: 'unreachable', storage: 'ok' })
-  proxy.mend()
+  proxy.restore()
   clock.advance(2)
   assert.deepEqual(await check(), OK)
 })

@@ -34,7 +34,7 @@ test('a node whose connection was lost has the database again, and is notified w
   try {
     network.cut()
     const other = await hold('alone', { wait_seconds: 5 })
-    network.mend()
+    network.restore()
     assert.equal(await cut.taken, 'alone')
     await other.release()
     for (let refusals = 0; refusals === 0; ) {
@@ -80,7 +80,7 @@ test('a node that shares the database has it again while the server still holds 
     node,
   ])
   const ended = new Promise((resolve) => lost.once('end', resolve))
-  network.mend()
+  network.restore()
   await ended
   const again = `select count(*)::int as n from pg_stat_activity join pg_locks using (pid)
     where application_name = $1 and locktype = 'advisory' and granted`

@@ -22,7 +22,7 @@ test('a statement whose connection was cut off by the network fails as when the 
     await sql`select 1`.execute(tx)
   })
   await assert.rejects(transaction, isDatabaseDown)
-  proxy.mend()
+  proxy.restore()
   assert.deepEqual((await sql`select 1 as n`.execute(db)).rows, [{ n: 1 }])
 })
 

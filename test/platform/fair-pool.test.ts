@@ -83,7 +83,7 @@ test('a wait for a connection ends as when the database is down after the time o
   // Another connection is to be made, which takes as long as the network is stalled.
   first.release(new Error('broken'))
   await assert.rejects(late, isDatabaseDown)
-  proxy.mend()
+  proxy.restore()
   await (await next).query('select 1')
 })
 

@@ -67,7 +67,7 @@ test('an outage is reported once with its reason, at the start too, and its end 
   await failed.promise
   const before = proxy.refused()
   while (proxy.refused() < before + 2) await pause(5)
-  proxy.mend()
+  proxy.restore()
   await back.promise
   assert.equal(seen.length, 4)
   assert.equal(seen[3], 'back')

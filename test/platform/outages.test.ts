@@ -97,7 +97,7 @@ test('while the database is away, requests are their lines of the access log and
   for (let n = 0; n < 20; n++) assert.equal((await send(far, 'GET', '/v1/videos', customer)).status, 503)
   await began
   for (let n = 0; n < 20; n++) assert.equal((await send(far, 'GET', '/v1/videos', customer)).status, 503)
-  proxy.mend()
+  proxy.restore()
   await back
   const events = lines.map(({ event }) => event)
   assert.deepEqual([...new Set(events)].sort(), [

@@ -19,7 +19,7 @@ export const nodes = command({
   },
 })
 
-/** `silent`: its connection lasts and it has not been seen, as when it stands still. */
+/** `silent`: its connection lasts and it has not been seen, as when it hangs. */
 function stateOf({ alive, seen_at }: Pick<NodeRow, 'alive' | 'seen_at'>, now: Date): 'alive' | 'silent' | 'lost' {
   if (!alive) return 'lost'
   return now.getTime() - seen_at.getTime() < SILENT_SECONDS * 1000 ? 'alive' : 'silent'

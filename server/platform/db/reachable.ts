@@ -15,7 +15,7 @@ const REMINDER_SECONDS = 30
 
 /**
  * Resolves once the database answers and takes writes, which one that fails over does not. Says at once and then every thirty seconds what
- * it waits for. Throws at once what no waiting mends: a login that is refused, a database that does not exist.
+ * it waits for. Throws at once what no waiting fixes: a login that is refused, a database that does not exist.
  */
 export async function untilReachable(
   url: string,

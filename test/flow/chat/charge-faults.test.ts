@@ -46,7 +46,7 @@ test('a commit whose outcome is lost with the connection is repeated, and charge
     service.upstream.release()
     while ((await chargesOf(service.app, person)).length === before) await new Promise(setImmediate)
     proxy.cut()
-    proxy.mend()
+    proxy.restore()
     const answer = await answering
     assert.equal(answer.status, 200, answer.text)
     if (stream) assert.equal(eventsOf(answer.text).at(-1), '[DONE]')
@@ -71,7 +71,7 @@ test('answers survive repeated losses of database connections, each charged once
   for (let cuts = 0; !over; cuts++) {
     if (cuts < 10) proxy.cut()
     await new Promise((resolve) => setTimeout(resolve, 15))
-    proxy.mend()
+    proxy.restore()
     await new Promise((resolve) => setTimeout(resolve, 15))
   }
   const answers = await answering
@@ -145,7 +145,7 @@ test('during a database outage answers end in an error, and their charges are wr
     assert.equal(result.status === 'rejected' && result.reason.code, 'server_is_overloaded')
   }
   assert.equal((await chargesOf(service.app, person)).length, 0)
-  proxy.mend()
+  proxy.restore()
   await meter.close()
   assert.equal((await chargesOf(service.app, person)).length, 5)
   await close()

@@ -75,7 +75,7 @@ test('followers over POST and GET resume after a database outage, and get every 
   await service.ended(submitted.id)
   // Both look again and again, and so does the connection that listens.
   while (proxy.refused() < 8) await new Promise((resolve) => setTimeout(resolve, 5))
-  proxy.mend()
+  proxy.restore()
   for (const follower of [submitted, read]) {
     const events = readEvents(await follower.rest())
     assert.deepEqual(

@@ -273,7 +273,7 @@ test('a claim that ends during an outage of the database counts no attempt', ONE
 
     // As another node does when the lease has ended.
     await responseQueue.claims.releaseAllBut(service.app.ctx.db, [])
-    proxy.mend()
+    proxy.restore()
     service.upstream.release()
 
     const again = 'select from responses where id = $1 and claim_id is not null and attempts = 1'

@@ -151,6 +151,11 @@ test('415 for a body that is not multipart, 400 for multipart that cannot be rea
   assertRefused(unbounded, 400, 'invalid_request_error', null)
   assert.match(unbounded.body.error.message, /has no boundary/)
   const whole = multipart([FILE, PURPOSE]).body.toString()
+  // As many programs on Java write it.
+  const stars = multipart([{ name: 'purpose', body: 'user_data' }], '*****')
+  assertRefused(await sendAs(stars.type, stars.body.toString()), 400, 'missing_required_parameter', 'file')
+  for (const doubtful of ['boundary=a; boundary=b', 'boundary="a\\"', "boundary*=utf-8''a"])
+    assert.match((await sendAs(`multipart/form-data; ${doubtful}`, whole)).body.error.message, /has no boundary/)
   const type = 'multipart/form-data; boundary=kinora-boundary'
   for (const body of [whole.slice(0, -30), whole.slice(0, 60), 'no boundary at all', '--kinora-boundary\r\n\r\n']) {
     assertRefused(await sendAs(type, body), 400, 'invalid_request_error', null)

@@ -44,7 +44,7 @@ test('a worker that the network cuts off stops before its lease ends, writes not
   await pool.query(`update queue_rows set claimed_until = now() - interval '1 second'`)
   await claims.releaseExpired(queue.db)
   await claims.claim(queue.db, { claim_id: 'another', now: new Date(Date.now() + 1000), limit: 1 })
-  proxy.mend()
+  proxy.restore()
   await add('later')
   await again.promise
   assert.equal((await rowOf('cut')).claim_id, 'another')

@@ -44,7 +44,7 @@ export async function postgresProxy(database_url: string) {
   return {
     /** The database through the proxy. */
     url: url.href,
-    /** Ends every connection and refuses new ones, until `mend`. */
+    /** Ends every connection and refuses new ones, until `restore`. */
     cut() {
       whole = false
       cutAll()
@@ -53,12 +53,12 @@ export async function postgresProxy(database_url: string) {
     deafen() {
       for (const link of links) link.deaf = true
     },
-    /** Packets of every connection, in both directions and of new ones too, wait until `mend`, as when a network swallows them. */
+    /** Packets of every connection, in both directions and of new ones too, wait until `restore`, as when a network swallows them. */
     stall() {
       stalled = true
       for (const link of links) pauseOf(link)
     },
-    mend() {
+    restore() {
       whole = true
       stalled = false
       for (const { near, far } of links) {

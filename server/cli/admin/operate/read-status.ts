@@ -58,7 +58,7 @@ function isFresh(at: Date, now: Date): boolean {
 }
 
 /**
- * `silent`: it holds its connection and has not reported, as when it stands still. `lost`: it ended without a stop. Otherwise as the worst of
+ * `silent`: it holds its connection and has not reported, as when it hangs. `lost`: it ended without a stop. Otherwise as the worst of
  * its processes says.
  */
 function nodeView(node: NodeRow, { processes, now }: { processes: readonly ProcessRow[]; now: Date }) {

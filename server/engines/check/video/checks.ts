@@ -204,7 +204,7 @@ function describeEnd(state: RenderState): string {
   return `failed: ${message} [${kind}]${engine_code === undefined ? '' : ` (${engine_code})`}`
 }
 
-/** Downloads a clip and says what it is, and what of it would be mended. */
+/** Downloads a clip and says what it is, and what of it would be repaired. */
 async function inspectClip(
   engine: VideoEngine,
   { ticket, output, request }: { ticket: JsonValue; output: JsonValue; request: RenderRequest },
@@ -220,7 +220,7 @@ async function inspectClip(
       seconds >= request.seconds * LENGTH_MIN,
       `the clip is ${seconds.toFixed(2)} s long, of ${request.seconds} s; less than 80 % fails the job`,
     )
-    const mended = [
+    const repaired = [
       ...(media_type === 'video/mp4' ? [] : ['not an MP4']),
       ...(plays_everywhere ? [] : ['a codec or profile that not every browser plays']),
       ...(Math.min(result.width ?? 0, result.height ?? 0) === SHORT_EDGE
@@ -229,7 +229,7 @@ async function inspectClip(
       ...(result.audio_codec === 'aac' ? [] : [result.audio_codec === null ? 'no sound' : 'sound that is not AAC']),
     ]
     const facts = `${result.width}x${result.height}, ${seconds.toFixed(2)} s`
-    return mended.length === 0 ? facts : `${facts}; mended by the service: ${mended.join(', ')}`
+    return repaired.length === 0 ? facts : `${facts}; repaired by the service: ${repaired.join(', ')}`
   } finally {
     await rm(dir, { recursive: true, force: true })
   }

@@ -5,8 +5,8 @@ import { ApiError } from '../../errors.ts'
 import { endedEarly } from '../abort-on-disconnect.ts'
 import { requireUncoded } from './coded.ts'
 
-/** A boundary as clients write it, with the characters of RFC 2046, section 5.1.1. */
-const BOUNDARY = /;\s*boundary\s*=\s*(?:"([\w'()+,\-./:=? ]{1,70})"|([\w'()+,\-./:=?]{1,70}))\s*(?:;|$)/i
+/** A boundary of any characters but those that a parser may read in two ways: clients do not keep to those of RFC 2046, section 5.1.1. */
+const BOUNDARY = /;\s*boundary\s*=\s*(?:"([^"\\]{1,200})"|([^\s;"\\]{1,200}))\s*(?:;|$)/i
 
 /**
  * Throws ApiError 415 for a form that is compressed, and 400 for one whose header names no boundary, or several: programs that set the header

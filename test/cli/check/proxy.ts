@@ -1,7 +1,7 @@
 import { request as ask, createServer, type IncomingMessage } from 'node:http'
 import { connect } from 'node:net'
 import type { Duplex } from 'node:stream'
-import { close, listen } from '../support/listen.ts'
+import { close, listen } from '../../support/listen.ts'
 
 export type Proxy = { url: string; close(): Promise<void> }
 
