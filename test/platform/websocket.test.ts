@@ -1,68 +1,15 @@
 import assert from 'node:assert/strict'
-import type { AddressInfo } from 'node:net'
 import { after, afterEach, before, test } from 'node:test'
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import type { FastifyInstance } from 'fastify'
-import { ApiError } from '../../server/platform/errors.ts'
-import { type ByteBudget, type Lease, openByteBudget } from '../../server/platform/http/body/byte-budget.ts'
-import { openHttp } from '../../server/platform/http/server.ts'
-import { type Connection, openSockets, type Sockets, type SocketTiming } from '../../server/platform/http/websocket.ts'
-import { type LogFields, silentLog } from '../../server/platform/log.ts'
 import { rawConnection } from '../support/http/raw-http.ts'
 import { frame, handshake, handshakeText, openSocket } from '../support/http/socket/client.ts'
+import { startEcho, stopEchoes } from './websocket-echo.ts'
 
-/** A server that gives every message back, at one path, and the connections it serves. */
-async function startEcho(
-  options: {
-    budget?: ByteBudget
-    timing?: SocketTiming
-    limits?: { connections_max: number; per_owner_max: number }
-  } = {},
-) {
-  const lines: LogFields[] = []
-  const log = { ...silentLog, info: (_event: string, fields: LogFields = {}) => void lines.push(fields) }
-  const sockets = openSockets({ path: '/echo', log, budget: openByteBudget(), ...options })
-  const http = openHttp({ log, sockets })
-  const served: Connection[] = []
-  http.get('/echo', async (request, reply) => {
-    if (request.headers.authorization === 'no') throw new ApiError('invalid_api_key', 'No.')
-    reply.header('x-more', 'told')
-    const serve = (connection: Connection) => {
-      served.push(connection)
-      return (text: Buffer | null, lease: Lease) => {
-        connection.send(text ? String(text) : '"binary"')
-        // What waits for room stays in memory until the test releases it.
-        if (text?.includes('keep')) releases.push(lease.end)
-        else lease.end()
-      }
-    }
-    const answered = sockets.accept({ request, reply, owner: String(request.headers.owner), serve })
-    return answered ?? { plain: true }
-  })
-  http.post('/slow', async () => {
-    await new Promise<void>((resolve) => releases.push(resolve))
-    return {}
-  })
-  await http.listen({ host: '127.0.0.1', port: 0 })
-  const url = `http://127.0.0.1:${(http.server.address() as AddressInfo).port}`
-  opened.push({ http, sockets })
-  return { http, sockets, served, lines, url, releases }
-}
-
-const opened: Array<{ http: FastifyInstance; sockets: Sockets }> = []
-const releases: Array<() => void> = []
 let echo: Awaited<ReturnType<typeof startEcho>>
 before(async () => {
   echo = await startEcho()
 })
-after(async () => {
-  for (const release of releases) release()
-  for (const { http, sockets } of opened) {
-    await sockets.drain({ seconds: 0 })
-    http.server.closeAllConnections()
-    await http.close()
-  }
-})
+after(stopEchoes)
 afterEach(async () => {
   while (echo.sockets.count() > 0) await nextTurn()
 })
@@ -81,37 +28,6 @@ test('messages go both ways, whatever their size; a client that offers compressi
     }
     await client.close()
   }
-})
-
-test('a message is read as far as its owner has room for it, and 1013 ends the connection of one that finds none', async () => {
-  const budget = openByteBudget({ total: 10_000_000, owner: 1_000_000, wait_seconds: 0.05 })
-  const own = await startEcho({ budget })
-  const open = (owner: string) => openSocket(own.url, { ...PATH, headers: { owner } })
-  const [one, two, other] = [await open('a'), await open('a'), await open('b')]
-  one.send({ keep: 'x'.repeat(1_100_000) })
-  await one.next()
-  assert.ok(budget.held('a') >= 1_100_000)
-  two.send({ text: 'x'.repeat(300_000) })
-  assert.deepEqual(await two.closed, { code: 1013, reason: 'too many bytes at once' })
-  other.send({ text: 'x'.repeat(900_000) })
-  await other.next()
-  const three = await open('a')
-  three.send({ text: 'x'.repeat(300_000) })
-  releases.pop()!()
-  assert.equal((await three.next()).text.length, 300_000)
-  const full = budget.open('a')
-  full.add(1_100_000)
-  // Complete with the bytes that find no room.
-  three.send({ text: 'x'.repeat(66_000) })
-  await assert.rejects(three.next(), /1013/)
-  const idle = await open('a')
-  for (let n = 0; n < 1000; n++) idle.ws.pong('x'.repeat(125))
-  idle.send('"pongs are no message"')
-  await idle.next()
-  full.end()
-  await Promise.all([one, other, idle].map((each) => each.close()))
-  while (own.sockets.count() > 0) await nextTurn()
-  assert.equal(budget.held(), 0)
 })
 
 test('a handshake is a line of the access log, once, when its connection has ended', async () => {
