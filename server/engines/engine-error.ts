@@ -1,6 +1,6 @@
 /**
- * What an engine error means, for engines of every family. Video, moderation and translation engines use the first four: their callers
- * decide only whether to try again. Chat engines, whose client learns more, use `rejected` and the last five.
+ * What an engine error means, for engines of every family. Video, moderation and translation engines use the first four and `unreachable`:
+ * their callers decide only whether to try again. Chat engines, whose client learns more, use `rejected` and the last five.
  * - `rejected`: the engine refuses this request as it is.
  * - `moderation`: the engine's own content filter refused it.
  * - `transient`: a later try may succeed. A reply that cannot be read is of this kind.

@@ -4,14 +4,15 @@ import type { OutboundReply } from '../platform/outbound/exchange.ts'
 import { EngineError, type EngineErrorKind } from './engine-error.ts'
 import { meaningOfCode, plainWord } from './error-words.ts'
 
-/** The error behind a call without a reply: a network error is transient, a refusal by our own address rules permanent. Others pass through. */
+/**
+ * The error behind a call without a reply: `unreachable` when there was no connection, `permanent` when our own address rules refuse the
+ * address, else `transient`. Others pass through.
+ */
 export function callError(error: unknown): unknown {
   if (!(error instanceof OutboundError)) return error
-  const kind = error.reason === 'forbidden' ? 'permanent' : 'transient'
-  return new EngineError(kind, `The engine could not be reached: ${error.message}`, {
-    engine_code: error.code ?? error.reason,
-    not_begun: kind !== 'transient' || NOT_SENT.test(error.code ?? ''),
-  })
+  const { reason, code = reason } = error
+  const kind = reason === 'forbidden' ? 'permanent' : NOT_SENT.test(code) ? 'unreachable' : 'transient'
+  return new EngineError(kind, `The engine could not be reached: ${error.message}`, { engine_code: code })
 }
 
 /** Codes of connections that were never opened: nothing of the request was sent. */

@@ -121,11 +121,11 @@ test('every way an outgoing request can fail is an engine error; only our own ad
 test('an error that leaves open whether the engine has begun is not marked not_begun', () => {
   for (const kind of ENGINE_ERROR_KINDS)
     assert.equal(new EngineError(kind, 'x').not_begun, !['transient', 'timeout', 'failed'].includes(kind), kind)
-  for (const [code, not_begun] of [
-    ['ECONNREFUSED', true],
-    ['ECONNRESET', false],
+  for (const [code, kind, not_begun] of [
+    ['ECONNREFUSED', 'unreachable', true],
+    ['ECONNRESET', 'transient', false],
   ] as const) {
-    const error = callError(new OutboundError('unreachable', 'no connection', code))
-    assert.equal((error as EngineError).not_begun, not_begun, code)
+    const error = callError(new OutboundError('unreachable', 'no connection', code)) as EngineError
+    assert.deepEqual([error.kind, error.engine_code, error.not_begun], [kind, code, not_begun])
   }
 })

@@ -51,7 +51,7 @@ export async function openClip(
 }
 
 function isTransient(fault: unknown): boolean {
-  return fault instanceof EngineError && fault.kind === 'transient'
+  return fault instanceof EngineError && (fault.kind === 'transient' || fault.kind === 'unreachable')
 }
 
 /** The host answered that the clip cannot be had at this URL. */
