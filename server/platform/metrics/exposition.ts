@@ -24,8 +24,12 @@ export async function toText(processes: ReadonlyArray<readonly ReadMetric[]>): P
   return aggregated.metrics()
 }
 
-/** The busiest process decides where prom-client takes the mean, which hides one that hangs among several that idle. */
+/**
+ * The busiest process decides where prom-client takes the mean, which hides one that hangs among several that idle. The first process is the
+ * oldest: a node starts when it does, of which prom-client says nothing.
+ */
 function mergedBy({ name, aggregator }: { name: string; aggregator: string }): string {
+  if (name === 'process_start_time_seconds') return 'min'
   return name.startsWith('nodejs_eventloop_lag') ? 'max' : aggregator
 }
 

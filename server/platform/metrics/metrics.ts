@@ -20,7 +20,7 @@ export type Family<Cell, Label extends string> = {
 }
 
 /** How the values of several processes of one service become one. */
-export type Merge = 'sum' | 'max'
+export type Merge = 'sum' | 'max' | 'min'
 
 /** One metric as it was read, in the form prom-client aggregates. */
 export type Sample = { value: number; labels: Record<string, string | number>; metricName?: string }

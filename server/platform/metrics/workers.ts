@@ -2,8 +2,8 @@ import type { Worker } from 'node:cluster'
 import { openMembers, toText } from './exposition.ts'
 import type { ReadMetric } from './metrics.ts'
 
-/** Longest the reading of one process may take. */
-const ANSWER_MILLISECONDS = 2000
+/** Longest the reading of one process may take: more than it waits for gauges that cannot be read, less than Prometheus waits. */
+const ANSWER_MILLISECONDS = 5000
 
 type Asked = { metrics_wanted: number }
 type Answered = { metrics_read: number; metrics: ReadMetric[] }

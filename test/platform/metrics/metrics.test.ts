@@ -3,10 +3,11 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { test } from 'node:test'
 import { silentLog } from '../../../server/platform/log.ts'
-import { openMembers, toText } from '../../../server/platform/metrics/exposition.ts'
+import { openMembers, processReader, toText } from '../../../server/platform/metrics/exposition.ts'
 import { listenForScrapes } from '../../../server/platform/metrics/listen.ts'
 import { openMetrics } from '../../../server/platform/metrics/metrics.ts'
 import { refreshGauges } from '../../../server/platform/metrics/refresh.ts'
+import { streakGauge } from '../../../server/platform/metrics/streaks.ts'
 import { StartError } from '../../../server/platform/start-error.ts'
 import { readExposition, sumOf } from '../../support/data/exposition.ts'
 
@@ -50,6 +51,39 @@ test('the sum of several processes never falls when one dies or does not answer;
   assert.deepEqual([sumOf(replaced, 'answers_total'), sumOf(replaced, 'level')], [8, 5])
   assert.equal(sumOf(replaced, 'seconds_bucket', { le: '2' }), 8)
   assert.equal(replaced.lines.find(({ name }) => name === 'answers_total')!.labels.route, '/\\"a\\"\\\\')
+})
+
+test('a node starts when its first process does, which shows one that restarts again and again', async () => {
+  const own = await processReader(openMetrics())()
+  const START = 'process_start_time_seconds'
+  const began = own.find(({ name }) => name === START)!.values[0]!.value
+  const later = own.map((each) =>
+    each.name === START ? { ...each, values: [{ value: began + 60, labels: {} }] } : each,
+  )
+  assert.equal(sumOf(readExposition(await toText([later, own])), START), began)
+})
+
+test('a failing gauge has the time from the first to the last failure in a row, and 0 when nothing is known any more', async () => {
+  const metrics = openMetrics()
+  let now_seconds = 0
+  const declared = { name: 'failing_seconds', help: 'Failing.', labels: ['call'] } as const
+  const streak = streakGauge(metrics, declared, { now: () => now_seconds * 1000 }).of('start')
+  const reported: number[] = []
+  const at = async (seconds: number, what: () => void = () => {}) => {
+    now_seconds = seconds
+    what()
+    reported.push(sumOf(readExposition(await toText([await metrics.read()])), 'failing_seconds', { call: 'start' }))
+  }
+  await at(0)
+  await at(10, streak.failed)
+  await at(40)
+  await at(70, streak.failed)
+  await at(100, streak.worked)
+  await at(110, streak.failed)
+  await at(150, streak.failed)
+  await at(331)
+  await at(340, streak.failed)
+  assert.deepEqual(reported, [0, 0, 0, 60, 0, 0, 40, 0, 0])
 })
 
 test('a name that is declared twice, and too few labels, are mistakes of the code', () => {
