@@ -18,9 +18,11 @@ import type { Config } from './config/config.ts'
 import { openLiveEvents } from './console/live-events.ts'
 import { consoleEndpoints } from './console/routes.ts'
 import type { LiveContext } from './context.ts'
+import { observeBreakers } from './engines/breaker-metrics.ts'
 import type { Engines } from './engines/registry.ts'
 import { fileEndpoints } from './files/routes.ts'
 import { healthEndpoints, openHealth } from './health.ts'
+import { observeHealth } from './health-metrics.ts'
 import type { Endpoint } from './identity/caller/endpoint.ts'
 import { type Identity, openIdentity } from './identity/open.ts'
 import { identityEndpoints } from './identity/routes.ts'
@@ -34,6 +36,7 @@ import { listenOn } from './platform/http/listen.ts'
 import { STREAM_TIMING, type StreamTiming } from './platform/http/sse.ts'
 import { openSockets, SOCKET_TIMING, type Sockets, type SocketTiming } from './platform/http/websocket.ts'
 import type { Log } from './platform/log.ts'
+import type { Metrics } from './platform/metrics/metrics.ts'
 import { openWithStops } from './platform/start/stops.ts'
 import { changedSettings } from './reload/changed-settings.ts'
 import { openLiveContext } from './reload/live-context.ts'
@@ -53,6 +56,8 @@ export type AppOptions = {
   log: Log
   database_url: string
   blobs: Blobs
+  /** What was counted before the service was opened goes on; new ones otherwise. */
+  metrics?: Metrics
   secret: string
   /** Existing directory for work in progress. */
   work_dir: string
@@ -114,6 +119,9 @@ async function assemble(options: AppOptions, stops: AsyncDisposableStack): Promi
   const { identity, responding, variants, live } = parts
   const state: { stop: 'no' | 'unready' | 'draining' } = { stop: 'no' }
   const stopping = new AbortController()
+  const health = { check: openHealth(ctx), isStopping: () => state.stop !== 'no' }
+  observeHealth(ctx.metrics, health)
+  observeBreakers(ctx)
   const { timing = {} } = options
   const sockets = openSockets({
     path: '/v1/responses',
@@ -121,10 +129,8 @@ async function assemble(options: AppOptions, stops: AsyncDisposableStack): Promi
     budget: ctx.budget,
     timing: { ...SOCKET_TIMING, ...timing },
   })
-  const check = openHealth(ctx)
-  const isStopping = () => state.stop !== 'no'
-  const endpoints = endpointsOf(parts, { ctx, sockets, timing, stopping: stopping.signal, check, isStopping })
-  const operations = openOperations(ctx, { ...options, sightings, check, isStopping }, stops)
+  const endpoints = endpointsOf(parts, { ctx, sockets, timing, stopping: stopping.signal, health })
+  const operations = openOperations(ctx, { ...options, ...health, sightings }, stops)
   const answered = answeredBy(config.role, [...endpoints, ...openApiEndpoints(endpoints)])
   const http = buildHttp(ctx, answered, {
     ...{ who: identity.authenticator, sockets, stop: () => state.stop },
@@ -223,14 +229,14 @@ function endpointsOf(
     sockets,
     timing,
     stopping,
-    check,
-    isStopping,
+    health,
   }: {
     ctx: LiveContext
     sockets: Sockets
     timing: NonNullable<AppOptions['timing']>
     stopping: AbortSignal
-  } & Parameters<typeof healthEndpoints>[0],
+    health: Parameters<typeof healthEndpoints>[0]
+  },
 ): Endpoint[] {
   const streams = { ...STREAM_TIMING, ...timing }
   const { lifetime_seconds } = timing
@@ -245,7 +251,7 @@ function endpointsOf(
     ...billingEndpoints,
     ...webhookEndpoints(),
     ...consoleEndpoints(live),
-    ...healthEndpoints({ check, isStopping }),
+    ...healthEndpoints(health),
   ]
 }
 

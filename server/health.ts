@@ -9,12 +9,18 @@ import { requireUsable } from './platform/db/usable.ts'
 import { freshCache } from './platform/fresh-cache.ts'
 import { takingTurnsAs } from './platform/turns.ts'
 
+/** The states of what a process needs, as `/readyz` names them. */
+export const STATES = {
+  database: ['ok', 'unreachable', 'read_only', 'full', 'sessions_shared'],
+  storage: ['ok', 'full', 'unwritable', 'away'],
+} as const
+
 const Parts = {
-  database: Type.Enum(['ok', 'unreachable', 'read_only', 'full', 'sessions_shared'], {
+  database: Type.Enum([...STATES.database], {
     description:
       '`full`: the disk of PostgreSQL. `sessions_shared`: a pooler in transaction mode, where locks are lost.',
   }),
-  storage: Type.Enum(['ok', 'full', 'unwritable', 'away'], {
+  storage: Type.Enum([...STATES.storage], {
     description: '`away`: the bucket does not answer. Every node has the same one, so none becomes unready by it.',
   }),
 }
@@ -73,8 +79,7 @@ export function healthEndpoints({
       async handle({ db }, { reply }) {
         const { database, storage } = await check()
         const audit = database === 'ok' ? await lastAudit(db).catch(() => NOT_AUDITED) : NOT_AUDITED
-        const works = storage === 'ok' || storage === 'away'
-        const reason = isStopping() ? 'draining' : database !== 'ok' ? 'database' : works ? null : 'storage'
+        const reason = unreadyReason({ database, storage }, { stopping: isStopping() })
         const status = reason === null ? 'ok' : 'failing'
         return reply
           .status(reason === null ? 200 : 503)
@@ -83,6 +88,16 @@ export function healthEndpoints({
       },
     }),
   ]
+}
+
+/** Why a process is not to be sent requests; null while it is. */
+export function unreadyReason(
+  { database, storage }: Pick<Health, 'database' | 'storage'>,
+  { stopping }: { stopping: boolean },
+): 'draining' | 'database' | 'storage' | null {
+  if (stopping) return 'draining'
+  if (database !== 'ok') return 'database'
+  return storage === 'ok' || storage === 'away' ? null : 'storage'
 }
 
 /** Whoever asks whether the process is alive may wait for less than a second, and restarts it otherwise. */

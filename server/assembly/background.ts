@@ -1,28 +1,25 @@
 import type { Kysely } from 'kysely'
 import type pg from 'pg'
 import { auditSweep } from '../audit/audit.ts'
-import { observeAudit } from '../audit/metrics.ts'
 import { storageSweep } from '../billing/storage/gate.ts'
 import type { Context, LiveContext } from '../context.ts'
-import { deliveryQueue, observedDeliveryQueue } from '../events/store/delivery-claims.ts'
+import { deliveryQueue } from '../events/store/delivery-claims.ts'
 import type { KnownBlobs } from '../files/installation.ts'
 import { filesSweep, orphanSweep, stagedSweep } from '../files/retention.ts'
 import { knownFileBlobs, NAMED_FILE_BLOBS } from '../files/store/files.ts'
 import { activitySweep } from '../identity/activity/activity.ts'
 import { scratchSweep } from '../media/scratch.ts'
 import { operationsSweeps } from '../operations/sweeps.ts'
-import { observeStorage } from '../platform/blobs/metrics.ts'
 import type { Database, Db } from '../platform/db/db.ts'
-import { observeDatabase } from '../platform/db/metrics.ts'
 import { onOneConnection } from '../platform/db/one-connection.ts'
-import { observeQueues } from '../platform/queue/depth.ts'
 import { type Presence, watchWorkers } from '../platform/queue/presence.ts'
-import { type Sweep, startSweeps, sweepMetrics } from '../platform/sweep.ts'
-import { observedResponseQueue, responseQueue } from '../responses/background/claims.ts'
+import { measuredSweep, type Sweep, startSweeps, sweepMetrics } from '../platform/sweep.ts'
+import { responseQueue } from '../responses/background/claims.ts'
 import { startResponseWorker } from '../responses/background/response-worker.ts'
 import type { ResponseDeps } from '../responses/call.ts'
 import { responseSweeps } from '../responses/sweeps.ts'
-import { observedVideoQueues, videoQueues } from '../videos/pipeline/claims.ts'
+import { videoQueues } from '../videos/pipeline/claims.ts'
+import { expectEnds } from '../videos/pipeline/observe-jobs.ts'
 import { startPipeline } from '../videos/pipeline/video-worker.ts'
 import { findKnownBlobs, NAMED_VIDEO_BLOBS } from '../videos/render/store.ts'
 import { videoSweeps } from '../videos/retention.ts'
@@ -48,10 +45,7 @@ export function startBackground(
   { pool, responding, variants, sole, presence }: BackgroundOptions,
 ): Background {
   const { db, log, metrics, config } = ctx
-  observeDatabase(metrics, db)
-  observeStorage(metrics, ctx.blobs)
-  observeAudit(metrics, db)
-  observeQueues(ctx, [...observedVideoQueues, observedResponseQueue, observedDeliveryQueue])
+  expectEnds(metrics, config.video_models)
   const worker = { sole, worker_id: presence?.worker_id }
   const workers = [
     startPipeline(ctx, { ...worker, on_completed: variants.expect }),
@@ -59,9 +53,8 @@ export function startBackground(
     startDeliveryWorker(ctx, worker),
   ]
   const watching = presence ? watchForDead(ctx) : null
-  const sweeps = allSweeps(ctx, db)
+  const sweeps = allSweeps(ctx, db).map((sweep) => measuredSweep(ctx, sweep))
   const { failures } = sweepMetrics(metrics)
-  for (const { name } of sweeps) failures.of(name)
   const failed = (error: unknown, sweep: string) => {
     failures.of(sweep).add(1)
     log.error('sweep_failed', { sweep, error })

@@ -18,6 +18,7 @@ import { requireUsable } from '../platform/db/usable.ts'
 import { type ByteBudget, openByteBudget, TOTAL_BYTES } from '../platform/http/body/byte-budget.ts'
 import { type Dependency, logOutages, type Outage } from '../platform/log/outages.ts'
 import type { Log } from '../platform/log.ts'
+import type { Metrics } from '../platform/metrics/metrics.ts'
 import { newPresence, type Presence } from '../platform/queue/presence.ts'
 import { VERSION } from '../platform/start/version.ts'
 import { openTracing } from '../platform/tracing/open.ts'
@@ -32,6 +33,7 @@ type FixedOptions = {
   log: Log
   database_url: string
   blobs: Blobs
+  metrics?: Metrics
   work_dir: string
   background: 'sole' | 'shared' | 'none'
   signal?: AbortSignal | undefined
@@ -61,7 +63,7 @@ export async function openFixed(options: FixedOptions, stops: AsyncDisposableSta
   const outages = logOutages(options.log, dependencies(db, options.blobs), { on_outage })
   const { log } = stops.adopt(outages, ({ close }) => close())
   const clock = options.clock ?? stops.adopt(await openClock(pool, log), (opened) => opened.close())
-  const metrics = openAppMetrics()
+  const { metrics = openAppMetrics() } = options
   engineCallsOf(metrics).onChange((engine, lost) => {
     if (lost) sightings.lost(`engine ${engine}`, { since_ms: lost.since_ms, detail: lost.error })
     else sightings.back(`engine ${engine}`)

@@ -1,16 +1,23 @@
-import { auditMetrics } from '../audit/metrics.ts'
+import { auditMetrics, observeAudit } from '../audit/metrics.ts'
 import { billingMetrics } from '../billing/metrics.ts'
 import { chatMetrics } from '../chat/observe-turn.ts'
+import type { LiveContext } from '../context.ts'
+import { breakerMetrics } from '../engines/breaker-metrics.ts'
 import { engineMetrics } from '../engines/measured.ts'
-import { storageMetrics } from '../platform/blobs/metrics.ts'
-import { databaseMetrics } from '../platform/db/metrics.ts'
+import { observedDeliveryQueue } from '../events/store/delivery-claims.ts'
+import { healthMetrics } from '../health-metrics.ts'
+import { observeStorage, storageMetrics } from '../platform/blobs/metrics.ts'
+import { databaseMetrics, observeDatabase } from '../platform/db/metrics.ts'
 import { httpMetrics } from '../platform/http/observe/metrics.ts'
 import { declareMetrics, type Metrics, openMetrics } from '../platform/metrics/metrics.ts'
-import { queueMetrics } from '../platform/queue/depth.ts'
+import { observeQueues, queueMetrics } from '../platform/queue/depth.ts'
 import { VERSION } from '../platform/start/version.ts'
 import { sweepMetrics } from '../platform/sweep.ts'
+import { observedResponseQueue } from '../responses/background/claims.ts'
+import { observedVideoQueues } from '../videos/pipeline/claims.ts'
 import { videoMetrics } from '../videos/pipeline/observe-jobs.ts'
-import { webhookMetrics } from '../webhooks/metrics.ts'
+import { observeRenders, renderMetrics } from '../videos/render/metrics.ts'
+import { observeEndpoints, webhookMetrics } from '../webhooks/metrics.ts'
 
 const buildMetrics = declareMetrics((metrics) => ({
   info: metrics.gauge({
@@ -32,10 +39,25 @@ export const processMetrics = declareMetrics((metrics) => ({
 export function openAppMetrics(): Metrics {
   const metrics = openMetrics()
   const features = [
-    ...[httpMetrics, chatMetrics, billingMetrics, videoMetrics, webhookMetrics, engineMetrics],
-    ...[queueMetrics, sweepMetrics, auditMetrics, databaseMetrics, storageMetrics, buildMetrics, processMetrics],
+    ...[httpMetrics, chatMetrics, billingMetrics, videoMetrics, renderMetrics, webhookMetrics, engineMetrics],
+    ...[breakerMetrics, queueMetrics, sweepMetrics, auditMetrics, databaseMetrics, storageMetrics, healthMetrics],
+    ...[buildMetrics, processMetrics],
   ]
   for (const declare of features) declare(metrics)
   buildMetrics(metrics).info.of(VERSION, process.version).set(1)
   return metrics
+}
+
+/**
+ * Reports what all nodes share: the database, the storage and what is in them. For one process of each node, whatever its role: it is asked for
+ * while every node that works on jobs is away.
+ */
+export function observeService(ctx: LiveContext): void {
+  const { metrics, db, blobs } = ctx
+  observeDatabase(metrics, db)
+  observeStorage(metrics, blobs)
+  observeAudit(metrics, db)
+  observeQueues(ctx, [...observedVideoQueues(ctx), observedResponseQueue(ctx), observedDeliveryQueue])
+  observeRenders(ctx)
+  observeEndpoints(metrics, db)
 }

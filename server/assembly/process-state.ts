@@ -4,7 +4,7 @@ import type { LiveContext } from '../context.ts'
 import { breakerOf, type EndpointState } from '../engines/endpoint-health.ts'
 import { entryOptions } from '../engines/engine-entry.ts'
 import { engineCallsOf, engineName } from '../engines/measured.ts'
-import type { Health } from '../health.ts'
+import { type Health, unreadyReason } from '../health.ts'
 import type { EngineState, ProcessState } from '../operations/store-processes.ts'
 import { MIGRATIONS_DIR, readMigrations } from '../platform/db/migrate.ts'
 import { VERSION } from '../platform/start/version.ts'
@@ -21,16 +21,15 @@ export function processDescription(
   delay.enable()
   return {
     async describe() {
-      const { database, storage } = await check()
+      const found = await check()
       const { data_dir, storage: store } = ctx.config
       const disk = await statfs(data_dir).catch(() => null)
       const loop_delay_ms = Math.max(0, Math.round(delay.max / 1e6) - RESOLUTION_MILLISECONDS)
       delay.reset()
-      const fit = database === 'ok' && (storage === 'ok' || storage === 'away')
-      const reason = isStopping() ? 'draining' : fit ? null : database === 'ok' ? 'storage' : 'database'
+      const reason = unreadyReason(found, { stopping: isStopping() })
       return {
         ...{ version: VERSION, migration, ready: reason === null, reason, loop_delay_ms },
-        storage: { kind: store.kind, state: storage },
+        storage: { kind: store.kind, state: found.storage },
         disk_free_bytes: disk && disk.bavail * disk.bsize,
         engines: enginesOf(ctx),
       }

@@ -1,7 +1,7 @@
 import type { Generated } from 'kysely'
 import type { Context } from '../context.ts'
 import type { Db } from '../platform/db/db.ts'
-import { ApiError } from '../platform/errors.ts'
+import { overloaded } from '../platform/errors.ts'
 import { freshCache } from '../platform/fresh-cache.ts'
 import { takingTurnsAs } from '../platform/turns.ts'
 
@@ -53,7 +53,7 @@ export function openAuditGate(ctx: Pick<Context, 'db' | 'clock' | 'changes'>): A
       // Another process may have announced a clean audit that is not known here yet: a refusal is never from memory.
       const broken = (await kept.load('broken', read)) ?? []
       if (broken.length === 0) return
-      throw new ApiError('server_is_overloaded', 'New video jobs are paused while the operator checks the accounts.', {
+      throw overloaded('audit', 'New video jobs are paused while the operator checks the accounts.', {
         retry_after_seconds: RETRY_SECONDS,
         internal: `broken in the last audit: ${broken.join(', ')}`,
       })

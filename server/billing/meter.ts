@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Db, Tx } from '../platform/db/db.ts'
 import { isDatabaseDown } from '../platform/db/db.ts'
-import { ApiError } from '../platform/errors.ts'
+import { ApiError, overloaded } from '../platform/errors.ts'
 import { freshCache } from '../platform/fresh-cache.ts'
 import { newId } from '../platform/ids.ts'
 import { takingTurnsAs } from '../platform/turns.ts'
@@ -222,7 +222,6 @@ function isTransient(error: unknown): boolean {
 function rejectExpired(waiting: readonly Waiting[], patience_ms: number): void {
   const before = performance.now() - patience_ms
   for (const { since, failed } of waiting) {
-    if (since <= before)
-      failed(new ApiError('server_is_overloaded', 'The service cannot reach its database. Try again shortly.'))
+    if (since <= before) failed(overloaded('database', 'The service cannot reach its database. Try again shortly.'))
   }
 }

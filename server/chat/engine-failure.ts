@@ -1,6 +1,6 @@
 import type { ChatModelConfig } from '../config/config.ts'
 import { type ContextOverflow, EngineError, withReason } from '../engines/engine-error.ts'
-import { ApiError } from '../platform/errors.ts'
+import { ApiError, overloaded } from '../platform/errors.ts'
 import type { Log } from '../platform/log.ts'
 import type { TurnRequest } from './ask.ts'
 
@@ -25,11 +25,11 @@ export function engineFailure(log: Pick<Log, 'warn' | 'error'>, turn: FailedTurn
     case 'context_length':
       return new ApiError('context_length_exceeded', contextMessage(model, tokens), { param: 'messages' })
     case 'overloaded':
-      return new ApiError('server_is_overloaded', 'The model has no capacity at the moment. Try again shortly.', {
+      return overloaded('engine_overloaded', 'The model has no capacity at the moment. Try again shortly.', {
         retry_after_seconds,
       })
     case 'unreachable':
-      return new ApiError('server_is_overloaded', 'The model cannot be reached at the moment. Try again shortly.', {
+      return overloaded('engine_unreachable', 'The model cannot be reached at the moment. Try again shortly.', {
         cause: error,
       })
     case 'timeout':

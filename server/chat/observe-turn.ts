@@ -54,6 +54,7 @@ export function observeTurn(
       if (first_seconds !== undefined) return
       first_seconds = (performance.now() - began) / 1000
       first_output.observe(first_seconds)
+      call.worked()
     },
     failed(thrown) {
       error = errorKind(thrown)

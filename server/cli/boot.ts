@@ -1,4 +1,5 @@
 import { type App, openApp } from '../app.ts'
+import { openAppMetrics } from '../assembly/metrics.ts'
 import { grantCredits, openAccount } from '../billing/ledger.ts'
 import type { Config } from '../config/config.ts'
 import { openStorage } from '../files/open-blobs.ts'
@@ -9,6 +10,7 @@ import {
   publishFirstRun,
   settleFirstRun,
 } from '../identity/people/first-run.ts'
+import { storageMeasurer } from '../platform/blobs/metrics.ts'
 import type { Log } from '../platform/log.ts'
 
 /** What each process of one service is started with. */
@@ -28,8 +30,10 @@ export async function openService(
   { background, signal }: { background: 'sole' | 'shared' | 'none'; signal?: AbortSignal },
 ): Promise<App> {
   const { config, database_url, secret, blobs_dir, work_dir, node_id } = boot
-  const blobs = openStorage(config.storage, { blobs_dir, proxied: config.content_delivery === 'x-accel' })
-  return openApp({ config, log, database_url, blobs, secret, work_dir, node_id, background, signal })
+  const metrics = openAppMetrics()
+  const measure = storageMeasurer(metrics)
+  const blobs = openStorage(config.storage, { blobs_dir, proxied: config.content_delivery === 'x-accel', measure })
+  return openApp({ config, log, database_url, blobs, metrics, secret, work_dir, node_id, background, signal })
 }
 
 /** Call it once the port is taken: a first run that is never printed would leave an owner without a password. */

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { endpointHealth } from './endpoint-health.ts'
+import { endpointHealth, isLeftOut } from './endpoint-health.ts'
 
 const any = { healthy: false }
 
@@ -31,6 +31,22 @@ test('after three faults in a row a server is left out, probed once after its pa
   assert.equal(health.pick([], any), 1, 'only one probe at a time')
   health.report(0, 'worked')
   assert.equal(health.pick([], any), 0)
+})
+
+test('a server is left out until a call works again, or so long after its pause that nothing is known of it', () => {
+  const { health, time } = withChance([1, 1])
+  fail(health, 0, 2)
+  assert.equal(isLeftOut(health.stateOf(0), time.now), false)
+  fail(health, 0, 1)
+  assert.equal(isLeftOut(health.stateOf(0), time.now), true)
+  time.now += 5_000
+  assert.equal(isLeftOut(health.stateOf(0), time.now), true, 'not called since')
+  assert.equal(health.pick([], any), 0)
+  health.report(0, 'worked')
+  assert.equal(isLeftOut(health.stateOf(0), time.now), false)
+  fail(health, 0, 3)
+  time.now += 5_000 + 180_000
+  assert.equal(isLeftOut(health.stateOf(0), time.now), false)
 })
 
 test('a failed probe doubles the pause, up to a minute', () => {

@@ -30,6 +30,11 @@ export function breakerOf(states: readonly EndpointState[], now = performance.no
   return out.some(({ open_until, probing }) => probing || open_until <= now) ? 'probing' : 'open'
 }
 
+/** Whether a server is left out, or was and has not been called since, in the last minutes. */
+export function isLeftOut({ open_until }: EndpointState, now = performance.now()): boolean {
+  return open_until > 0 && now < open_until + UNKNOWN_MS
+}
+
 /** `random` gives numbers from 0 to 1 without 1, `now` milliseconds that never go back. */
 export type Chance = { random(): number; now(): number }
 
@@ -81,6 +86,8 @@ export function endpointHealth(
 const FAILURES_MAX = 3
 const OPEN_MS = 5_000
 const OPEN_MS_MAX = 60_000
+/** A server that nobody has called for so long after its pause may work again. */
+const UNKNOWN_MS = 180_000
 
 function byWeight(among: readonly number[], weights: readonly number[], chance: number): number {
   const total = among.reduce((sum, i) => sum + weights[i]!, 0)

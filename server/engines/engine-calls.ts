@@ -19,8 +19,12 @@ export type EngineCalls = {
 const FAILURES_MAX = 3
 const KNOWN_MS = 15 * 60_000
 
-/** Not of the engine, but of the one request. */
 const OF_REQUEST: ReadonlySet<EngineErrorKind> = new Set(['rejected', 'moderation', 'context_length'])
+
+/** Whether an engine works and refuses the one request. */
+export function isOfRequest(error: unknown): boolean {
+  return error instanceof EngineError && OF_REQUEST.has(error.kind)
+}
 
 export function openEngineCalls(now: () => number = () => performance.now()): EngineCalls {
   const engines = new Map<string, Map<string, FailedCalls>>()
@@ -43,7 +47,7 @@ export function openEngineCalls(now: () => number = () => performance.now()): En
     failuresOf,
     worked: drop,
     failed(engine, call, error) {
-      if (!(error instanceof EngineError) || OF_REQUEST.has(error.kind)) return
+      if (!(error instanceof EngineError) || isOfRequest(error)) return
       const rows = engines.get(engine) ?? new Map<string, FailedCalls>()
       engines.set(engine, rows)
       const { failures = 0, since_ms = now() } = rows.get(call) ?? {}

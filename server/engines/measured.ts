@@ -1,8 +1,9 @@
 import { CALL_BUCKETS, declareMetrics, type Metrics } from '../platform/metrics/metrics.ts'
+import { streakGauge } from '../platform/metrics/streaks.ts'
 import { type Tracing, traced } from '../platform/tracing/tracing.ts'
-import { type EngineCalls, openEngineCalls } from './engine-calls.ts'
+import { type EngineCalls, isOfRequest, openEngineCalls } from './engine-calls.ts'
 import { type EngineEntry, entryOptions } from './engine-entry.ts'
-import { EngineError } from './engine-error.ts'
+import { ENGINE_ERROR_KINDS, EngineError } from './engine-error.ts'
 import type { Engines } from './registry.ts'
 import type { VideoEngine } from './video/contract.ts'
 import { type EnginePool, enginePool, type PoolMember } from './video/pool.ts'
@@ -23,6 +24,11 @@ export const engineMetrics = declareMetrics((metrics) => ({
     labels: [...LABELS, 'kind'],
   }),
   calls: openEngineCalls(),
+  failing: streakGauge(metrics, {
+    name: 'kinora_engine_failing_seconds',
+    help: 'For how long every call of an engine has failed: from the first to the last failure since one worked.',
+    labels: LABELS,
+  }),
 }))
 
 /** How the engines of a process have done lately. */
@@ -44,13 +50,22 @@ export type EngineCall = {
 export type CallRecorder = { ended(seconds: number): void; worked(): void; failed(error: unknown): void }
 
 export function callRecorder(metrics: Metrics, { family, engine, model, call, name }: EngineCall): CallRecorder {
-  const { seconds, errors, calls } = engineMetrics(metrics)
-  const time = seconds.of(family, engine, model, call)
+  const { seconds, errors, calls, failing } = engineMetrics(metrics)
+  const labels = [family, engine, model, call] as const
+  const time = seconds.of(...labels)
+  const streak = failing.of(...labels)
+  // Reported as 0 before the first one, without which Prometheus sees no increase.
+  for (const kind of KINDS) errors.of(...labels, kind)
   return {
     ended: (each) => time.observe(each),
-    worked: () => calls.worked(name, call),
+    worked() {
+      streak.worked()
+      calls.worked(name, call)
+    },
     failed(error) {
-      errors.of(family, engine, model, call, errorKind(error)).add(1)
+      errors.of(...labels, errorKind(error)).add(1)
+      if (isOfRequest(error)) streak.worked()
+      else streak.failed()
       calls.failed(name, call, error)
     },
   }
@@ -60,6 +75,8 @@ export function callRecorder(metrics: Metrics, { family, engine, model, call, na
 export function engineName({ model, id }: { model: string; id: string | null }): string {
   return id === null ? model : `${model}/${id}`
 }
+
+const KINDS = [...ENGINE_ERROR_KINDS, 'unexpected'] as const
 
 /** The kind of an error for metrics and spans: one of a fixed list, never a text of an engine. */
 export function errorKind(error: unknown): string {

@@ -2,10 +2,12 @@ import type { StorageConfig, StoreConfig } from '../config/storage.ts'
 import { twoStorages } from '../platform/blobs/also-read.ts'
 import { type Blobs, BlobsAway } from '../platform/blobs/blobs.ts'
 import { diskBlobs } from '../platform/blobs/disk.ts'
+import type { MeasureCall } from '../platform/blobs/metrics.ts'
 import { s3Blobs } from '../platform/blobs/s3/s3.ts'
 import { StartError } from '../platform/start-error.ts'
 
-type Place = { blobs_dir: string; proxied?: boolean }
+/** `measure`: what records the calls of a bucket. */
+type Place = { blobs_dir: string; proxied?: boolean; measure?: MeasureCall }
 
 /** The blobs that `storage` names; `blobs_dir` is that of the data directory. Asks nothing of a bucket yet. */
 export function openStorage({ also_read, ...store }: StorageConfig, place: Place): Blobs {
@@ -14,9 +16,9 @@ export function openStorage({ also_read, ...store }: StorageConfig, place: Place
 }
 
 /** One storage by itself. */
-export function openStore(store: StoreConfig, { blobs_dir, proxied = false }: Place): Blobs {
+export function openStore(store: StoreConfig, { blobs_dir, proxied = false, measure }: Place): Blobs {
   if (store.kind === 'disk') return diskBlobs(blobs_dir, { proxied })
-  return s3Blobs(store, { staging_dir: `${blobs_dir}/staging` })
+  return s3Blobs(store, { staging_dir: `${blobs_dir}/staging`, measure })
 }
 
 /** Throws StartError for a bucket that cannot be used as it is configured. */

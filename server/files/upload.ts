@@ -2,7 +2,7 @@ import type { MultipartFile, MultipartValue } from '@fastify/multipart'
 import type { FastifyRequest } from 'fastify'
 import type { Static } from 'typebox'
 import { type Blobs, BlobTooLarge, DiskFull, type StagedBlob } from '../platform/blobs/blobs.ts'
-import { ApiError } from '../platform/errors.ts'
+import { ApiError, overloaded } from '../platform/errors.ts'
 import { partsOfForm, requireConnected, requireReadableForm } from '../platform/http/body/form.ts'
 import { fromText } from '../platform/schema/query.ts'
 import { shape } from '../platform/schema/validate.ts'
@@ -107,7 +107,7 @@ function checkFields(texts: ReadonlyMap<string, string>): Static<typeof UploadFi
 
 export function diskFull(error: DiskFull): ApiError {
   const message = 'The service has no room for uploads right now. Try again later.'
-  return new ApiError('server_is_overloaded', message, { retry_after_seconds: 30, cause: error })
+  return overloaded('disk_full', message, { retry_after_seconds: 30, cause: error })
 }
 
 function tooLarge(): ApiError {

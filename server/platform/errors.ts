@@ -68,6 +68,13 @@ export const ERRORS = {
 
 export type ErrorCode = keyof typeof ERRORS
 
+/** Why the service has no capacity for a request, for metrics. */
+export const OVERLOADS = [
+  ...(['stopping', 'database', 'bucket', 'disk_full', 'memory', 'sockets'] as const),
+  ...(['media_children', 'audit', 'engine_overloaded', 'engine_unreachable'] as const),
+] as const
+export type Overload = (typeof OVERLOADS)[number]
+
 /**
  * An answer that is an error. `message` is public and names the remedy; `internal` is for the log alone.
  * `param` is a path such as `image_reference[0].file_id`.
@@ -78,6 +85,8 @@ export class ApiError extends Error {
   readonly param: string | null
   readonly internal: string | undefined
   readonly retry_after_seconds: number | undefined
+  /** With `server_is_overloaded`. */
+  readonly overload: Overload | undefined
   readonly headers: Readonly<Record<string, string>>
 
   constructor(
@@ -87,6 +96,7 @@ export class ApiError extends Error {
       param?: string | null
       internal?: string
       retry_after_seconds?: number
+      overload?: Overload
       headers?: Record<string, string>
       cause?: unknown
     } = {},
@@ -96,12 +106,24 @@ export class ApiError extends Error {
     this.param = options.param ?? null
     this.internal = options.internal
     this.retry_after_seconds = options.retry_after_seconds
+    this.overload = options.overload
     this.headers = options.headers ?? {}
   }
 
   get status(): number {
     return ERRORS[this.code].status
   }
+}
+
+/** The refusal of a request for which there is no capacity now. */
+export function overloaded(
+  overload: Overload,
+  message: string,
+  options: { internal?: string; retry_after_seconds?: number | undefined; cause?: unknown } = {},
+): ApiError {
+  const { retry_after_seconds, ...rest } = options
+  const wait = retry_after_seconds === undefined ? {} : { retry_after_seconds }
+  return new ApiError('server_is_overloaded', message, { ...rest, ...wait, overload })
 }
 
 /** The envelope of contract section 2.1; all four members are always present. */

@@ -1,12 +1,25 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type pg from 'pg'
-import { declareMetrics } from './metrics/metrics.ts'
+import type { Clock } from './clock.ts'
+import { declareMetrics, type Metrics } from './metrics/metrics.ts'
 
 export const sweepMetrics = declareMetrics((metrics) => ({
   failures: metrics.counter({
     name: 'kinora_sweep_failures_total',
     help: 'Periodic duties that ended with an error. Each is tried again at its next turn.',
     labels: ['sweep'],
+  }),
+  last_end: metrics.gauge({
+    name: 'kinora_sweep_last_end_timestamp_seconds',
+    help: 'When a periodic duty last worked, at the earliest when the process started, and when it last failed, in Unix seconds.',
+    labels: ['sweep', 'outcome'],
+    merge: 'max',
+  }),
+  interval: metrics.gauge({
+    name: 'kinora_sweep_interval_seconds',
+    help: 'How often a periodic duty is due.',
+    labels: ['sweep'],
+    merge: 'max',
   }),
 }))
 
@@ -15,6 +28,29 @@ export const sweepMetrics = declareMetrics((metrics) => ({
  * is this process's own, so every process runs it.
  */
 export type Sweep = { name: string; every_seconds: number; each_process?: true; run(): Promise<void> }
+
+/** The same sweep, whose ends are reported. */
+export function measuredSweep({ metrics, clock }: { metrics: Metrics; clock: Clock }, sweep: Sweep): Sweep {
+  const { name, every_seconds } = sweep
+  const { failures, last_end, interval } = sweepMetrics(metrics)
+  const nowSeconds = () => clock.now().getTime() / 1000
+  interval.of(name).set(every_seconds)
+  failures.of(name)
+  last_end.of(name, 'worked').set(nowSeconds())
+  last_end.of(name, 'failed').set(0)
+  return {
+    ...sweep,
+    async run() {
+      try {
+        await sweep.run()
+        last_end.of(name, 'worked').set(nowSeconds())
+      } catch (error) {
+        last_end.of(name, 'failed').set(nowSeconds())
+        throw error
+      }
+    },
+  }
+}
 
 /**
  * Longest pause before a sweep is looked at again that another process is running, for that process may have died, or of which the database

@@ -41,6 +41,16 @@ export async function countEndpoints(tx: Tx, org_id: string): Promise<number> {
   return Number(row!.n)
 }
 
+/** Those of all organizations. */
+export async function countEndpointsByState(db: Db): Promise<Record<'working' | 'failing' | 'disabled', number>> {
+  const result = await sql<Record<'working' | 'failing' | 'disabled', number>>`
+    select count(*) filter (where disabled_reason is null and failing_since is null)::int as working,
+           count(*) filter (where disabled_reason is null and failing_since is not null)::int as failing,
+           count(*) filter (where disabled_reason is not null)::int as disabled
+    from webhook_endpoints`.execute(db)
+  return result.rows[0]!
+}
+
 /** One more than `position.limit`. */
 export async function listEndpoints(db: Db, org_id: string, position: Position): Promise<EndpointRow[]> {
   let query = db.selectFrom('webhook_endpoints').selectAll().where('org_id', '=', org_id)

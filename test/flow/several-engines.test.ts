@@ -1,5 +1,9 @@
 import assert from 'node:assert/strict'
 import { after, afterEach, before, test } from 'node:test'
+import { silentLog } from '../../server/platform/log.ts'
+import { toText } from '../../server/platform/metrics/exposition.ts'
+import { observeRenders } from '../../server/videos/render/metrics.ts'
+import { readExposition, sumOf } from '../support/data/exposition.ts'
 import { send } from '../support/http/send.ts'
 import type { Fault } from '../support/upstream/engine-server/faults.ts'
 import { type EngineServer, startEngineServer } from '../support/upstream/engine-server/server.ts'
@@ -8,8 +12,8 @@ import { type PipelineApp, startPipelineApp } from './pipeline-app.ts'
 /** `own` is preferred by far, so that every other choice has a reason. */
 const engineAt = (url: string, more = '') =>
   `{ kind: videos-api, dialect: openai, base_url: "${url}", model: wan, start_timeout_seconds: 1${more} }`
-const several = (rented: string) =>
-  `[{ name: own, weight: 1000, max_renders: 2, engine: ${engineAt('{engines}', ', ratios: ["16:9", "9:16"]')} }, { name: rented, weight: 0.000001, engine: ${engineAt(rented)} }]`
+const several = (rented: string, own = '{engines}') =>
+  `[{ name: own, weight: 1000, max_renders: 2, engine: ${engineAt(own, ', ratios: ["16:9", "9:16"]')} }, { name: rented, weight: 0.000001, engine: ${engineAt(rented)} }]`
 
 let service: PipelineApp
 let rented: EngineServer
@@ -91,6 +95,38 @@ for (const [name, fault] of Object.entries(BEGUN_NOTHING)) {
       assert.deepEqual((await service.drive(id)).status, 'completed')
     }))
 }
+
+test('an engine that refuses connections is unreachable in log and metrics, which show who renders in its place', async () => {
+  const gone = await startEngineServer()
+  await gone.close()
+  const codes: unknown[] = []
+  const log = {
+    ...silentLog,
+    warn: (event: string, { code }: { code?: unknown } = {}) => void codes.push([event, code]),
+  }
+  const own = await startPipelineApp({ several: several('{engines}', gone.url) }, { log })
+  try {
+    observeRenders(own.app.ctx)
+    own.engines.conduct({ polls: 1000 })
+    const ids = [await own.submit(), await own.submit(), await own.submit()]
+    for (const id of ids) await own.drive(id, ({ status }) => status === 'in_progress')
+    assert.deepEqual(codes, Array(3).fill(['start_failed', 'unreachable']))
+    const read = readExposition(await toText([await own.app.ctx.metrics.read()]))
+    const of = (metric: string, labels: Record<string, string>) => sumOf(read, `kinora_engine_${metric}`, labels)
+    assert.equal(of('errors_total', { engine: 'own', call: 'start', kind: 'unreachable' }), 3)
+    const both = (metric: string) => ['own', 'rented'].map((engine) => of(metric, { engine, model: 'outside-1' }))
+    assert.deepEqual(
+      [both('breaker_open'), both('renders'), both('renders_max')],
+      [
+        [1, 0],
+        [0, 3],
+        [2, 0],
+      ],
+    )
+  } finally {
+    await own.close()
+  }
+})
 
 test('when every engine is busy the job stays queued with its files free, and is started later', () =>
   withFreshHealth(async () => {

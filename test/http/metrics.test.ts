@@ -4,10 +4,12 @@ import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { recordAudit } from '../../server/audit/audit.ts'
 import { observeAudit } from '../../server/audit/metrics.ts'
+import { BlobsAway, DiskFull } from '../../server/platform/blobs/blobs.ts'
 import { observeStorage } from '../../server/platform/blobs/metrics.ts'
 import { observeDatabase } from '../../server/platform/db/metrics.ts'
 import { toText } from '../../server/platform/metrics/exposition.ts'
-import { observeQueues } from '../../server/platform/queue/depth.ts'
+import { openMetrics } from '../../server/platform/metrics/metrics.ts'
+import { observeQueues, readDepth } from '../../server/platform/queue/depth.ts'
 import { observedResponseQueue } from '../../server/responses/background/claims.ts'
 import { observedVideoQueues } from '../../server/videos/pipeline/claims.ts'
 import { type Exposition, readExposition, sumOf } from '../support/data/exposition.ts'
@@ -81,7 +83,7 @@ test('queues, audit and database are reported from the database, the oldest due 
   await send(app, 'POST', '/v1/videos', key(), videoBody())
   await recordAudit(db, [{ invariant: 'I2', title: 'x', violations: 3 }], clock.now())
   app.clock.advance(90)
-  observeQueues(app.ctx, [...observedVideoQueues, observedResponseQueue])
+  observeQueues(app.ctx, [...observedVideoQueues(app.ctx), observedResponseQueue(app.ctx)])
   observeAudit(metrics, db)
   observeDatabase(metrics, db)
   observeStorage(metrics, app.ctx.blobs)
@@ -96,6 +98,95 @@ test('queues, audit and database are reported from the database, the oldest due 
   assert.ok(sumOf(read, 'kinora_database_migration') >= 1)
   assert.equal(sumOf(read, 'kinora_storage_reachable'), 1)
   await recordAudit(db, [], clock.now())
+})
+
+test('the oldest job of each model is reported with its time limit, whoever works on it', async () => {
+  const id = (await send(app, 'POST', '/v1/videos', key(), videoBody())).body.id
+  const aged = async (set: string) => {
+    await app.database.pool.query(
+      `update video_jobs set finished_at = null, claim_id = 'w/1', claimed_until = now() + interval '1 hour', ${set} where id = $1`,
+      [id],
+    )
+    const metrics = openMetrics()
+    observeQueues({ ...app.ctx, metrics }, observedVideoQueues(app.ctx))
+    const read = readExposition(await toText([await metrics.read()]))
+    return (state: string) => {
+      const labels = { queue: 'videos', state, model: 'instant-1' }
+      return [sumOf(read, 'kinora_queue_oldest_seconds', labels), sumOf(read, 'kinora_queue_limit_seconds', labels)]
+    }
+  }
+  const { queue_seconds, render_seconds } = app.ctx.config.limits
+  await aged(`status = 'translating'`)
+  const now = app.clock.now().toISOString()
+  const queued = await aged(`status = 'queued', queued_at = '${now}'::timestamptz - interval '50 s'`)
+  assert.deepEqual(queued('queued'), [50, queue_seconds])
+  const rendered = await aged(`status = 'in_progress', render_started_at = '${now}'::timestamptz - interval '40 s'`)
+  assert.deepEqual(
+    [rendered('in_progress'), rendered('queued')],
+    [
+      [40, render_seconds],
+      [0, 0],
+    ],
+  )
+})
+
+test('a row whose lease has ended is under no worker', async () => {
+  await app.database.pool.query(
+    `update video_jobs set claimed_until = now() - interval '1 second' where claim_id = 'w/1'`,
+  )
+  const depth = await readDepth(app.ctx.db, observedVideoQueues(app.ctx)[0]!)
+  assert.equal(depth.find(({ state }) => state === 'in_progress')!.claimed, 0)
+})
+
+test('a request that is refused is counted by what was lacking, and no other error is', async () => {
+  const refused = async (...reasons: string[]) => {
+    const read = await scrape()
+    return reasons.map((reason) => sumOf(read, 'kinora_refused_requests_total', { reason }))
+  }
+  const all = async () => sumOf(await scrape(), 'kinora_refused_requests_total')
+  const before = await all()
+  const { stage } = app.ctx.blobs
+  await send(app, 'GET', '/v1/videos/video_none', key())
+  await recordAudit(app.ctx.db, [{ invariant: 'I2', title: 'x', violations: 1 }], app.clock.now())
+  app.ctx.changes.announce('audit', '')
+  app.clock.advance(6)
+  assert.equal((await send(app, 'POST', '/v1/videos', key(), videoBody())).status, 503)
+  await recordAudit(app.ctx.db, [], app.clock.now())
+  const poor = await newCustomer(app, { balance: 0n })
+  assert.equal((await send(app, 'POST', '/v1/videos', { key: poor.key }, videoBody())).status, 402)
+  app.ctx.blobs.stage = () => Promise.reject(new DiskFull('no space left for files'))
+  const form = new FormData()
+  form.set('purpose', 'user_data')
+  form.set('file', new Blob(['hello']), 'notes.txt')
+  const headers = { authorization: `Bearer ${person.key}` }
+  assert.equal((await fetch(`${app.url}/v1/files`, { method: 'POST', headers, body: form })).status, 503)
+  app.ctx.blobs.stage = stage
+  assert.deepEqual(await refused('audit', 'insufficient_credits', 'disk_full', 'database'), [1, 1, 1, 0])
+  assert.equal(await all(), before + 3)
+})
+
+test('readiness is reported as /readyz has it, with the state of database and storage', async () => {
+  const { check } = app.ctx.blobs
+  const { stage } = app.ctx.blobs
+  const found = async () => {
+    app.clock.advance(2)
+    const { lines } = await scrape()
+    const states = lines.filter(({ name, value }) => name === 'kinora_node_state' && value === 1)
+    return [
+      lines.find(({ name }) => name === 'kinora_node_ready')!.value,
+      ...states.map(({ labels }) => `${labels.part} ${labels.state}`),
+    ]
+  }
+  try {
+    assert.deepEqual(await found(), [1, 'database ok', 'storage ok'])
+    app.ctx.blobs.check = () => Promise.reject(new BlobsAway('HeadBucket: 503'))
+    assert.deepEqual(await found(), [1, 'database ok', 'storage away'])
+    app.ctx.blobs.stage = () => Promise.reject(new DiskFull('no space left for files'))
+    assert.deepEqual(await found(), [0, 'database ok', 'storage full'])
+  } finally {
+    Object.assign(app.ctx.blobs, { check, stage })
+  }
+  assert.deepEqual(await found(), [1, 'database ok', 'storage ok'])
 })
 
 test('no series names an organization, a person, a key, a job or a path', async () => {

@@ -1,7 +1,11 @@
 import assert from 'node:assert/strict'
 import { after, afterEach, test } from 'node:test'
+import { handMovedClock } from '../../server/platform/clock.ts'
 import { openDb } from '../../server/platform/db/db.ts'
-import { runWhenDue, startSweeps } from '../../server/platform/sweep.ts'
+import { toText } from '../../server/platform/metrics/exposition.ts'
+import { openMetrics } from '../../server/platform/metrics/metrics.ts'
+import { measuredSweep, runWhenDue, startSweeps } from '../../server/platform/sweep.ts'
+import { readExposition, sumOf } from '../support/data/exposition.ts'
 import { testDatabase } from '../support/data/postgres.ts'
 
 const { pool, url, close } = await testDatabase()
@@ -123,6 +127,29 @@ test('a sweep that could not begin is tried again within seconds and reported on
   await enough.promise
   await sweeps.stop()
   assert.deepEqual([pauses, errors.length], [[5, 5, 3600], 1])
+})
+
+test('a sweep reports when it last worked and when it last failed, whatever becomes of it in other processes', async () => {
+  const [metrics, clock] = [openMetrics(), handMovedClock()]
+  const started = clock.now().getTime() / 1000
+  let fails = false
+  const run = async () => {
+    if (fails) throw new Error('broken')
+  }
+  const sweep = measuredSweep({ metrics, clock }, { name: 'hourly', every_seconds: 3600, run })
+  const ends = async () => {
+    const read = readExposition(await toText([await metrics.read()]))
+    const endOf = (outcome: string) => sumOf(read, 'kinora_sweep_last_end_timestamp_seconds', { outcome })
+    assert.equal(sumOf(read, 'kinora_sweep_interval_seconds', { sweep: 'hourly' }), 3600)
+    return [endOf('worked') - started, endOf('failed') && endOf('failed') - started]
+  }
+  assert.deepEqual(await ends(), [0, 0])
+  clock.advance(5)
+  await sweep.run()
+  fails = true
+  clock.advance(5)
+  await assert.rejects(sweep.run(), /broken/)
+  assert.deepEqual(await ends(), [5, 10])
 })
 
 test('what each process looks after for itself is done by every process', async () => {

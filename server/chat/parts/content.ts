@@ -5,7 +5,7 @@ import { PdfError, type PdfFault, renderPdf } from '../../media/pdf/render.ts'
 import { checkPicture, ProbeError } from '../../media/probe/probe.ts'
 import { type MediaFamily, recognizeBytes } from '../../media/probe/recognize.ts'
 import { utf8Slices } from '../../platform/bytes.ts'
-import { ApiError } from '../../platform/errors.ts'
+import { overloaded } from '../../platform/errors.ts'
 import { turnTaker } from '../../platform/turns.ts'
 import { tooLarge } from './inline.ts'
 import {
@@ -136,7 +136,7 @@ async function pagesOf(
   const pages = await renderPdf(bytes, { owner: org_id, signal }).catch((error: unknown) => {
     if (!(error instanceof PdfError)) throw error
     if (error.fault !== 'busy') throw refuse(source, PDF_PROBLEMS[error.fault])
-    throw new ApiError('server_is_overloaded', 'Too many PDFs are being read at the moment. Try again shortly.')
+    throw overloaded('media_children', 'Too many PDFs are being read at the moment. Try again shortly.')
   })
   // One piece was already counted for the part itself.
   const size_bytes = pages.reduce((sum, page) => sum + page.length, 0)

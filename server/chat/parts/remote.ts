@@ -1,5 +1,5 @@
 import type { LookupFunction } from 'node:net'
-import { ApiError } from '../../platform/errors.ts'
+import { type ApiError, overloaded } from '../../platform/errors.ts'
 import type { Lease } from '../../platform/http/body/byte-budget.ts'
 import { publicFetch } from '../../platform/outbound/client.ts'
 import { OutboundError } from '../../platform/outbound/error.ts'
@@ -74,7 +74,7 @@ export async function fetchRemote(
 /** The time of the fetch went by while it waited for room. */
 function noRoom(cause: OutboundError): ApiError {
   const text = 'The service has too many large requests at once to fetch files. Try again shortly.'
-  return new ApiError('server_is_overloaded', text, { cause })
+  return overloaded('memory', text, { cause })
 }
 
 const ENDED_WAITING: readonly string[] = ['timeout', 'aborted']

@@ -4,7 +4,7 @@ import multipart from '@fastify/multipart'
 import Fastify, { type FastifyError, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import { BlobsAway } from '../blobs/blobs.ts'
 import { isDatabaseDown, outageOf } from '../db/db.ts'
-import { ApiError, errorBody, errorHeaders } from '../errors.ts'
+import { ApiError, errorBody, errorHeaders, overloaded } from '../errors.ts'
 import { newRequestId } from '../ids.ts'
 import type { Log } from '../log.ts'
 import type { Metrics } from '../metrics/metrics.ts'
@@ -117,8 +117,7 @@ export function openHttp(options: HttpOptions): FastifyInstance {
     if (tracing) startRequestSpan(tracing, request)
     const preflight = cors(request, reply) === 'preflight'
     const stop = options.stop?.() ?? 'no'
-    if (stop === 'draining')
-      throw new ApiError('server_is_overloaded', 'The service is shutting down. Try again shortly.')
+    if (stop === 'draining') throw overloaded('stopping', 'The service is shutting down. Try again shortly.')
     // A proxy that keeps connections would send its next request when this one is being closed.
     if (stop === 'unready') reply.header('connection', 'close')
     requirePlainTransfer(request)
@@ -200,7 +199,7 @@ export function pathOf(request: FastifyRequest): string {
 function sendError(error: unknown, request: FastifyRequest, reply: FastifyReply, log: Log): void {
   const answer = apiErrorOf(error)
   const { metrics } = reply.server
-  if (metrics) countError(metrics, request, answer.code)
+  if (metrics) countError(metrics, request, answer)
   if (answer.status >= 500 || answer.internal) {
     const level = answer.status >= 500 ? 'error' : 'info'
     log[level]('request_failed', {
@@ -244,12 +243,12 @@ export function apiErrorOf(error: unknown): ApiError {
   if (code === 'ECONNRESET' && (error as Error).message === 'aborted') return endedEarly()
   if (isDatabaseDown(error)) {
     const verb = outageOf(error) === 'unreachable' ? 'reach' : 'use'
-    return new ApiError('server_is_overloaded', `The service cannot ${verb} its database. Try again shortly.`, {
+    return overloaded('database', `The service cannot ${verb} its database. Try again shortly.`, {
       cause: error,
     })
   }
   if (error instanceof BlobsAway) {
-    return new ApiError('server_is_overloaded', 'The service cannot reach its file storage. Try again shortly.', {
+    return overloaded('bucket', 'The service cannot reach its file storage. Try again shortly.', {
       retry_after_seconds: STORAGE_RETRY_SECONDS,
       cause: error,
     })

@@ -3,7 +3,7 @@ import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { type WebSocket, WebSocketServer } from 'ws'
-import { ApiError } from '../errors.ts'
+import { ApiError, overloaded } from '../errors.ts'
 import type { Log } from '../log.ts'
 import { asSentence } from '../text.ts'
 import type { ByteBudget, Lease } from './body/byte-budget.ts'
@@ -91,7 +91,7 @@ export function openSockets(options: {
       const handshake = handshakes.get(request.raw)
       if (!handshake) return null
       // It may have been on its way in when the service began to shut down.
-      if (shutdown.signal.aborted) throw new ApiError('server_is_overloaded', 'The service is shutting down.')
+      if (shutdown.signal.aborted) throw overloaded('stopping', 'The service is shutting down.')
       requireRoom(open, owner, limits)
       const ws = upgrade(wss, request.raw, handshake, reply)
       reply.hijack()
@@ -188,7 +188,7 @@ function requireRoom(open: ReadonlySet<Open>, owner: string, { connections_max, 
   for (const each of open) if (each.owner === owner) own += 1
   if (own < per_owner_max && open.size < connections_max) return
   const text = 'There are too many WebSocket connections. Close one, or use server-sent events.'
-  throw new ApiError('server_is_overloaded', text)
+  throw overloaded('sockets', text)
 }
 
 type Served = Pick<Connection, 'request_id' | 'draining'> & { socket: Duplex; timing: SocketTiming; openLease(): Lease }

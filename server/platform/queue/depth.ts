@@ -14,7 +14,7 @@ export const queueMetrics = declareMetrics((metrics) => ({
   }),
   claimed: metrics.gauge({
     name: 'kinora_queue_claimed',
-    help: 'Rows that a worker holds, at work or waiting for an engine.',
+    help: 'Rows under the lease of a worker, at work or waiting for an engine.',
     labels: ['queue', 'state'],
     merge: 'max',
   }),
@@ -24,15 +24,31 @@ export const queueMetrics = declareMetrics((metrics) => ({
     labels: ['queue', 'state'],
     merge: 'max',
   }),
+  age: metrics.gauge({
+    name: 'kinora_queue_oldest_seconds',
+    help: 'For how long the oldest row that ends at a time limit has been in its state, claimed or not.',
+    labels: ['queue', 'state', 'model'],
+    merge: 'max',
+  }),
+  limit: metrics.gauge({
+    name: 'kinora_queue_limit_seconds',
+    help: 'How long a row may be in its state; then it fails.',
+    labels: ['queue', 'state', 'model'],
+    merge: 'max',
+  }),
 }))
 
-/** A queue as it is reported. `state` is an expression over its table, `states` every value it has while a row is open. */
+/**
+ * A queue as it is reported. `state` is an expression over its table, `states` every value it has while a row is open. `timed`: since when a
+ * row has been in its state, null where it may stay, and how long it may.
+ */
 export type ObservedQueue = QueueTable & {
   queue: string
   state: RawBuilder<unknown>
   states: readonly string[]
   /** When a row was made, as an expression over the table. */
   created: RawBuilder<unknown>
+  timed?: { since: RawBuilder<unknown>; limitSeconds(state: string, model: string): number | undefined }
 }
 
 /** More rows than this are not counted, so that a reading stays cheap however long the queue is. */
@@ -43,42 +59,78 @@ export function observeQueues(
   { db, clock, metrics }: { db: Db; clock: Clock; metrics: Metrics },
   queues: readonly ObservedQueue[],
 ): void {
-  const { waiting, claimed, oldest } = queueMetrics(metrics)
+  const { waiting, claimed, oldest, age, limit } = queueMetrics(metrics)
   for (const observed of queues) {
-    const { queue, states } = observed
+    const { queue, states, timed } = observed
+    const timers = new Set<string>()
+    const dropTimers = () => {
+      for (const timer of timers) for (const family of [age, limit]) family.drop(...(JSON.parse(timer) as Timer))
+      timers.clear()
+    }
     refreshGauges(metrics, {
       read: () => readDepth(db, observed),
       set(rows) {
         const now = clock.now().getTime()
+        const secondsSince = (time: Date | null) => (time ? Math.max(0, now - time.getTime()) / 1000 : 0)
         for (const state of states) {
-          const found = rows.find((row) => row.state === state)
-          waiting.of(queue, state).set(found?.waiting ?? 0)
-          claimed.of(queue, state).set(found?.claimed ?? 0)
-          oldest.of(queue, state).set(found?.due ? Math.max(0, now - found.due.getTime()) / 1000 : 0)
+          const found = rows.filter((row) => row.state === state)
+          waiting.of(queue, state).set(sum(found.map((row) => row.waiting)))
+          claimed.of(queue, state).set(sum(found.map((row) => row.claimed)))
+          oldest.of(queue, state).set(Math.max(0, ...found.map(({ due }) => secondsSince(due))))
+        }
+        dropTimers()
+        for (const { state, model, since } of rows) {
+          const limit_seconds = since && timed?.limitSeconds(state, model)
+          if (!limit_seconds) continue
+          const timer: Timer = [queue, state, model]
+          timers.add(JSON.stringify(timer))
+          age.of(...timer).set(secondsSince(since))
+          limit.of(...timer).set(limit_seconds)
         }
       },
       unknown() {
+        dropTimers()
         for (const family of [waiting, claimed, oldest]) for (const state of states) family.drop(queue, state)
       },
     })
   }
 }
 
-type DepthRow = { state: string; waiting: number; claimed: number; due: Date | null }
+type Timer = [queue: string, state: string, model: string]
 
-/** Reads the longest due rows from the index of claims, and the claimed ones from the index of leases: at most COUNT_MAX of each. */
-export async function readDepth(db: Db, { table: name, due: column, open, state }: ObservedQueue): Promise<DepthRow[]> {
+function sum(numbers: readonly number[]): number {
+  return numbers.reduce((total, each) => total + each, 0)
+}
+
+type DepthRow = {
+  state: string
+  model: string
+  waiting: number
+  claimed: number
+  due: Date | null
+  since: Date | null
+}
+
+/**
+ * Reads the longest due rows from the index of claims, and the claimed ones from the index of leases: at most COUNT_MAX of each. A row whose
+ * lease has ended counts as neither: its worker died.
+ */
+export async function readDepth(
+  db: Db,
+  { table: name, due: column, open, state, timed }: ObservedQueue,
+): Promise<DepthRow[]> {
   const table = sql.table(name)
   const due = sql.ref(column)
+  const [model, since] = timed ? [sql`model`, timed.since] : [sql`''`, sql`null::timestamptz`]
   const result = await sql<DepthRow>`
-    select state, count(due)::int as waiting, (count(*) - count(due))::int as claimed, min(due) as due from (
-      (select ${state} as state, ${due} as due from ${table} where ${open} and claim_id is null
-       order by ${due} limit ${COUNT_MAX})
+    select state, model, count(due)::int as waiting, count(*) filter (where lives)::int as claimed, min(due) as due, min(since) as since from (
+      (select ${state} as state, ${model} as model, ${since} as since, ${due} as due, false as lives
+       from ${table} where ${open} and claim_id is null order by ${due} limit ${COUNT_MAX})
       union all
-      (select ${state}, null from (
-         select * from ${table} where claimed_until is not null order by claimed_until limit ${COUNT_MAX}) as held
+      (select ${state}, ${model}, ${since}, null, claimed_until > now() from (
+         select * from ${table} where claimed_until is not null order by claimed_until desc limit ${COUNT_MAX}) as held
        where ${open})) as rows
-    group by state`.execute(db)
+    group by state, model`.execute(db)
   return result.rows
 }
 

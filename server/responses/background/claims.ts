@@ -13,9 +13,14 @@ export type ClaimedResponse = ResponseRow & { claim_id: string; request: NonNull
 const OPEN: QueueTable = { table: 'responses', due: 'next_run_at', open: sql`finished_at is null` }
 
 /** For metrics. */
-export const observedResponseQueue: ObservedQueue = {
-  ...{ ...OPEN, queue: RESPONSE_QUEUE, state: sql`status`, states: ['queued', 'in_progress'] },
-  created: sql`created_at`,
+export function observedResponseQueue(live: Pick<Context, 'config'>): ObservedQueue {
+  const since = sql`case status when 'queued' then created_at end`
+  const limitSeconds = () => live.config.limits.response_queue_seconds
+  return {
+    ...{ ...OPEN, queue: RESPONSE_QUEUE, state: sql`status`, states: ['queued', 'in_progress'] },
+    created: sql`created_at`,
+    timed: { since, limitSeconds },
+  }
 }
 
 /** For releasing what a dead worker held. */

@@ -1,4 +1,4 @@
-import { ApiError } from '../../platform/errors.ts'
+import { ApiError, overloaded } from '../../platform/errors.ts'
 import type { Lease } from '../../platform/http/body/byte-budget.ts'
 import type { OnMessage } from '../../platform/http/body/messages.ts'
 import { JSON_BYTES_MAX } from '../../platform/http/body/parsers.ts'
@@ -89,7 +89,7 @@ const TOO_OLD = new ApiError(
   'websocket_connection_limit_reached',
   'This connection has been open for 60 minutes. Open a new one to continue.',
 )
-const SHUTTING_DOWN = new ApiError('server_is_overloaded', 'The service is shutting down. Try again shortly.')
+const SHUTTING_DOWN = overloaded('stopping', 'The service is shutting down. Try again shortly.')
 const TOO_MANY = new ApiError(
   'too_many_requests',
   `Only ${TURNS_WAITING_MAX} turns may wait on one connection, of ${JSON_BYTES_MAX} bytes in all. Wait for an answer before you send more.`,

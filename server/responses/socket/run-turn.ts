@@ -3,6 +3,7 @@ import type { Authenticator, Principal } from '../../identity/caller/principal.t
 import { countRequest } from '../../identity/caller/rate-limit.ts'
 import { ApiError } from '../../platform/errors.ts'
 import type { Lease } from '../../platform/http/body/byte-budget.ts'
+import { countRefusal } from '../../platform/http/observe/metrics.ts'
 import { apiErrorOf } from '../../platform/http/server.ts'
 import type { Connection } from '../../platform/http/websocket.ts'
 import { jsonBytes } from '../../platform/json/write.ts'
@@ -154,6 +155,7 @@ async function cacheContext(
 
 function toApiError(ctx: Context, request_id: string, error: unknown): ApiError {
   const known = apiErrorOf(error)
+  countRefusal(ctx.metrics, known)
   if (known.status >= 500) ctx.log.error('turn_failed', { request_id, code: known.code, error: known.cause ?? known })
   return known
 }

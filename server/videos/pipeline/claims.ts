@@ -25,16 +25,20 @@ function claimsOfJobs(queue: QueueTable): Claims<Job> {
 }
 
 /** For metrics. */
-export const observedVideoQueues: readonly ObservedQueue[] = [
-  {
-    ...OPEN,
-    queue: VIDEO_QUEUE,
-    state: sql`status`,
-    created: sql`created_at`,
-    states: STATUSES.filter((status) => !isTerminal(status)),
-  },
-  { ...CANCELED, queue: CANCEL_QUEUE, state: sql`status`, created: sql`created_at`, states: ['canceled'] },
-]
+export function observedVideoQueues(live: Pick<Context, 'config'>): readonly ObservedQueue[] {
+  const states = STATUSES.filter((status) => !isTerminal(status))
+  const since = sql`case status when 'queued' then queued_at when 'in_progress' then render_started_at end`
+  const limitSeconds = (state: string, model: string) => {
+    const { limits, video_models } = live.config
+    const { render_seconds } = video_models.find(({ id }) => id === model) ?? limits
+    return state === 'queued' ? limits.queue_seconds : render_seconds
+  }
+  const shared = { state: sql`status`, created: sql`created_at` }
+  return [
+    { ...OPEN, queue: VIDEO_QUEUE, ...shared, states, timed: { since, limitSeconds } },
+    { ...CANCELED, queue: CANCEL_QUEUE, ...shared, states: ['canceled'] },
+  ]
+}
 
 export const videoQueues = [
   { queue: VIDEO_QUEUE, claims: videoClaims },

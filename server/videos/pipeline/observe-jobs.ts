@@ -1,10 +1,10 @@
 import { billingMetrics } from '../../billing/metrics.ts'
 import type { Context } from '../../context.ts'
-import { declareMetrics, STAGE_BUCKETS } from '../../platform/metrics/metrics.ts'
+import { declareMetrics, type Metrics, STAGE_BUCKETS } from '../../platform/metrics/metrics.ts'
 import { asNumber } from '../../platform/money.ts'
 import { derivedIds } from '../../platform/tracing/derived-ids.ts'
 import type { SpanContext } from '../../platform/tracing/tracing.ts'
-import { isTerminal, type Outcome, type Status } from '../job.ts'
+import { FAILURES, isTerminal, type Outcome, type Status } from '../job.ts'
 import type { VideoJobRow } from '../store.ts'
 import type { Job } from './store.ts'
 
@@ -37,6 +37,15 @@ export function observeCreated({ metrics, tracing }: Observed, job: { id: string
   videoMetrics(metrics).created.of(job.model).add(1)
   const attributes = { 'kinora.video_id': job.id, 'kinora.model': job.model }
   tracing?.start('video submit', { kind: 'internal', links: [jobSpan(job)], attributes }).end()
+}
+
+/** Reports the ends of jobs of these models as 0 before the first one, without which Prometheus sees no increase. */
+export function expectEnds(metrics: Metrics, models: ReadonlyArray<{ id: string }>): void {
+  const { ended } = videoMetrics(metrics)
+  for (const { id } of models) {
+    ended.of(id, 'completed', '')
+    for (const code of Object.keys(FAILURES)) ended.of(id, 'failed', code)
+  }
 }
 
 /**

@@ -89,15 +89,22 @@ export async function countRenders(
   return Number(n)
 }
 
-/** Renders of unfinished jobs that are begun, or may be, by model and engine. */
-export async function countRendersOfEngines(
-  db: Db,
-): Promise<Array<{ model: string; engine: string | null; count: number }>> {
-  const result = await sql<{ model: string; engine: string | null; count: number }>`
-    select a.model, a.engine, count(*)::integer as count
-    from video_jobs j join video_attempts a on a.id = j.attempt_id
-    where j.finished_at is null and a.ended_at is null group by a.model, a.engine`.execute(db)
+type RendersOfEngine = { model: string; engine: string | null; count: number }
+
+/** As `countRenders`, for each engine with a name that has any, and for nobody who is about to start one. */
+export async function countRendersOfEngines(db: Db): Promise<RendersOfEngine[]> {
+  const result = await sql<RendersOfEngine>`
+    select model, engine, count(*)::int as count from video_attempts
+    where engine is not null and ended_at is null group by model, engine`.execute(db)
   return result.rows
+}
+
+/** As `countRendersOfEngines`, and the renders of unfinished jobs on engines that are the only one of their model. */
+export async function countRendersOfAll(db: Db): Promise<RendersOfEngine[]> {
+  const sole = await sql<RendersOfEngine>`
+    select a.model, a.engine, count(*)::int as count from video_jobs j join video_attempts a on a.id = j.attempt_id
+    where j.finished_at is null and a.ended_at is null and a.engine is null group by a.model, a.engine`.execute(db)
+  return [...(await countRendersOfEngines(db)), ...sole.rows]
 }
 
 /** Where renders of these models are begun that have not ended, or are still to be stopped. Null: none of the job is begun. */

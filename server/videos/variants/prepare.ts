@@ -4,7 +4,7 @@ import { diskFull } from '../../files/upload.ts'
 import { ChildrenBusy } from '../../media/children/concurrency-limit.ts'
 import { FfmpegError } from '../../media/ffmpeg/choose.ts'
 import { DiskFull } from '../../platform/blobs/blobs.ts'
-import { ApiError } from '../../platform/errors.ts'
+import { ApiError, overloaded } from '../../platform/errors.ts'
 import { freshCache } from '../../platform/fresh-cache.ts'
 import { isMediaFault } from '../input-problem.ts'
 import { findJob, type VideoJobRow } from '../store.ts'
@@ -98,7 +98,7 @@ function isUnusable(error: unknown): boolean {
 function answerOf(error: unknown, variant: PreparedVariant): unknown {
   if (error instanceof ChildrenBusy) {
     const message = 'Too many thumbnails and spritesheets are being made. Try again in a few seconds.'
-    return new ApiError('server_is_overloaded', message, { retry_after_seconds: BUSY_SECONDS, cause: error })
+    return overloaded('media_children', message, { retry_after_seconds: BUSY_SECONDS, cause: error })
   }
   if (error instanceof DiskFull) return diskFull(error)
   return isUnusable(error) ? unusable(variant) : error

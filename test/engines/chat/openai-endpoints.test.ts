@@ -24,6 +24,10 @@ test('a request goes on to another server when the first cannot be reached, and 
     const engine = open([{ base_url: DEAD }, { base_url: only!.url }])
     for (let i = 0; i < 5; i++) assertEventOrder(await allEvents(engine, request), 1)
     assert.equal(only!.requests.length, 5)
+    assert.deepEqual(
+      engine.breakers!().map(({ open_until }) => open_until > 0),
+      [true, false],
+    )
     const none = open([{ base_url: DEAD }, { base_url: DEAD }])
     await assert.rejects(none.generate(request, live()), hasFault('unreachable'))
   }))

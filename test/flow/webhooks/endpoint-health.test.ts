@@ -2,7 +2,11 @@ import assert from 'node:assert/strict'
 import type { ServerResponse } from 'node:http'
 import { after, afterEach, before, beforeEach, test } from 'node:test'
 import { setImmediate as nextTurn } from 'node:timers/promises'
+import { toText } from '../../../server/platform/metrics/exposition.ts'
+import { openMetrics } from '../../../server/platform/metrics/metrics.ts'
+import { observeEndpoints } from '../../../server/webhooks/metrics.ts'
 import { recordAttempts } from '../../../server/webhooks/store.ts'
+import { readExposition, sumOf } from '../../support/data/exposition.ts'
 import { send } from '../../support/http/send.ts'
 import {
   canceledVideo,
@@ -67,6 +71,22 @@ test('a success at the former URL says nothing of the new one either', async () 
     await deliverDue(webhooks.app)
   })
   assert.notEqual((await call('GET')).body.failing_since, null)
+})
+
+test('endpoints are reported by whether the last attempt to send to them worked', async () => {
+  const reported = async () => {
+    const metrics = openMetrics()
+    observeEndpoints(metrics, webhooks.app.ctx.db)
+    const read = readExposition(await toText([await metrics.read()]))
+    return ['working', 'failing', 'disabled'].map((state) => sumOf(read, 'kinora_webhook_endpoints', { state }))
+  }
+  assert.deepEqual(await reported(), [1, 0, 0])
+  webhooks.receiver.answer({ status: 500 })
+  await canceledVideo(webhooks)
+  await deliverDue(webhooks.app)
+  assert.deepEqual(await reported(), [0, 1, 0])
+  await call('POST', { enabled: false })
+  assert.deepEqual(await reported(), [0, 0, 1])
 })
 
 test('another URL begins without the failures of the former one', async () => {

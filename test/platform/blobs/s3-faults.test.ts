@@ -5,8 +5,12 @@ import type { IncomingMessage } from 'node:http'
 import { Readable, Writable } from 'node:stream'
 import { buffer } from 'node:stream/consumers'
 import { type TestContext, test } from 'node:test'
+import { type MeasureCall, storageMeasurer } from '../../../server/platform/blobs/metrics.ts'
 import { s3Blobs } from '../../../server/platform/blobs/s3/s3.ts'
+import { toText } from '../../../server/platform/metrics/exposition.ts'
+import { openMetrics } from '../../../server/platform/metrics/metrics.ts'
 import { testBucket } from '../../support/bucket/bucket.ts'
+import { readExposition, sumOf } from '../../support/data/exposition.ts'
 import { tempDir } from '../../support/service.ts'
 import { type Fault, startFaultyS3 } from '../../support/upstream/s3-faults.ts'
 import { ANY_SIZE, all } from './contract.ts'
@@ -122,6 +126,32 @@ test('a blob that is there is found where the server answers 404 to HEAD alone',
   assert.equal(await blobs.size(key), 4)
 })
 
+test('each call is measured by its operation, and one that fails by what is wrong with the bucket', async (t) => {
+  const metrics = openMetrics()
+  const { blobs, faulty } = await store(t, {}, storageMeasurer(metrics))
+  const { key } = await blobs.write(Readable.from([Buffer.from('kept')]), ANY_SIZE)
+  await blobs.remove(key)
+  await assert.rejects(blobs.open(key), { name: 'BlobMissing' })
+  faulty.state.fault = () => ({ kind: 'status', status: 507, code: 'XMinioStorageFull' })
+  await assert.rejects(blobs.write(Readable.from([Buffer.from('x')]), ANY_SIZE), { name: 'DiskFull' })
+  faulty.state.fault = () => ({ kind: 'status', status: 403, code: 'AccessDenied' })
+  await assert.rejects(blobs.open(key), { name: 'BlobsAway' })
+  const read = readExposition(await toText([await metrics.read()]))
+  const calls = (operation: string) => sumOf(read, 'kinora_storage_call_duration_seconds_count', { operation })
+  const errors = (operation: string) => ({
+    away: sumOf(read, 'kinora_storage_errors_total', { operation, kind: 'away' }),
+    full: sumOf(read, 'kinora_storage_errors_total', { operation, kind: 'full' }),
+  })
+  assert.deepEqual([calls('Upload'), calls('HeadObject'), calls('DeleteObject'), calls('GetObject')], [2, 1, 1, 2])
+  assert.deepEqual(
+    [errors('Upload'), errors('GetObject')],
+    [
+      { away: 0, full: 1 },
+      { away: 1, full: 0 },
+    ],
+  )
+})
+
 test('a full bucket is DiskFull', async (t) => {
   const { blobs, faulty } = await store(t)
   faulty.state.fault = () => ({ kind: 'status', status: 507, code: 'XMinioStorageFull' })
@@ -157,7 +187,7 @@ test('a listing goes on over all pages, and an old upload that was never complet
   assert.match(aborted[0]!, /uploadId=of-2026-01-01/)
 })
 
-async function store(t: TestContext, timeouts: { stall_ms?: number } = {}) {
+async function store(t: TestContext, timeouts: { stall_ms?: number } = {}, measure?: MeasureCall) {
   const dir = tempDir()
   t.after(dir.remove)
   const bucket = await testBucket()
@@ -165,5 +195,6 @@ async function store(t: TestContext, timeouts: { stall_ms?: number } = {}) {
   t.after(faulty.close)
   const quick = { connect_ms: 1000, request_ms: 1000, part_ms: 1000, stall_ms: 1000, ...timeouts }
   const options = { ...bucket, endpoint: faulty.endpoint }
-  return { bucket, faulty, staging: dir.path, blobs: s3Blobs(options, { staging_dir: dir.path, timeouts: quick }) }
+  const blobs = s3Blobs(options, { staging_dir: dir.path, timeouts: quick, measure })
+  return { bucket, faulty, staging: dir.path, blobs }
 }

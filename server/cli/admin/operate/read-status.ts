@@ -1,4 +1,5 @@
 import { findAuditState } from '../../../billing/audit-state.ts'
+import type { Config } from '../../../config/config.ts'
 import { observedDeliveryQueue } from '../../../events/store/delivery-claims.ts'
 import { findLastActivity } from '../../../identity/activity/store.ts'
 import { findOrganizationNames } from '../../../identity/people/store.ts'
@@ -13,7 +14,7 @@ import type { Db } from '../../../platform/db/db.ts'
 import { readQueue } from '../../../platform/queue/depth.ts'
 import { observedResponseQueue } from '../../../responses/background/claims.ts'
 import { observedVideoQueues } from '../../../videos/pipeline/claims.ts'
-import { countRendersOfEngines } from '../../../videos/render/store.ts'
+import { countRendersOfAll } from '../../../videos/render/store.ts'
 import { listFailingEndpoints } from '../../../webhooks/store.ts'
 
 /** Most rows of what may be many. */
@@ -23,10 +24,10 @@ const HOUR_SECONDS = 3600
 export type Status = Awaited<ReturnType<typeof readStatus>>
 
 /** How the service is, from rows alone. */
-export async function readStatus(db: Db, now: Date) {
+export async function readStatus({ db, config }: { db: Db; config: Config }, now: Date) {
   const [nodes, processes] = await Promise.all([findNodes(db), findProcesses(db)])
   const reporting = processes.filter((each) => isFresh(each.reported_at, now))
-  const queues = [...observedVideoQueues, observedResponseQueue, observedDeliveryQueue]
+  const queues = [...observedVideoQueues({ config }), observedResponseQueue({ config }), observedDeliveryQueue]
   const switches = await findSwitches(db)
   return {
     checked_at: now,
@@ -36,7 +37,7 @@ export async function readStatus(db: Db, now: Date) {
     nodes: nodes.map((node) => nodeView(node, { processes, now })),
     database: await readServerStatus(db),
     storage: storageOf(reporting),
-    engines: enginesOf(reporting, { renders: await countRendersOfEngines(db), switches }),
+    engines: enginesOf(reporting, { renders: await countRendersOfAll(db), switches }),
     queues: (
       await Promise.all(
         queues.map(async (each) => {
@@ -96,7 +97,7 @@ function storageOf(reporting: readonly ProcessRow[]) {
 /** Each engine as the process sees it that has the most failures. */
 function enginesOf(
   reporting: readonly ProcessRow[],
-  { renders, switches }: { renders: Awaited<ReturnType<typeof countRendersOfEngines>>; switches: readonly SwitchRow[] },
+  { renders, switches }: { renders: Awaited<ReturnType<typeof countRendersOfAll>>; switches: readonly SwitchRow[] },
 ) {
   const seen = Map.groupBy(
     reporting.flatMap(({ state }) => state.engines ?? []),

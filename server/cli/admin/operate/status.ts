@@ -8,8 +8,8 @@ export const status = command({
   summary: 'how the service is: nodes, database, storage, engines, queues, webhooks, audit, backup, refusals',
   records: null,
   flags: {},
-  async run({ db, clock }) {
-    const found = await readStatus(db, clock.now())
+  async run({ db, config, clock }) {
+    const found = await readStatus({ db, config }, clock.now())
     return { json: found, rows: statusLines(found).map((line) => [line]) }
   },
 })

@@ -12,7 +12,7 @@ import {
   switchOfEngine,
 } from '../../../operations/store-switches.ts'
 import type { Db } from '../../../platform/db/db.ts'
-import { countRendersOfEngines } from '../../../videos/render/store.ts'
+import { countRendersOfAll } from '../../../videos/render/store.ts'
 import { UsageError } from '../../flags.ts'
 import { withChanges } from '../changes.ts'
 import { type Admin, CommandError, command, type Report } from '../command.ts'
@@ -128,7 +128,7 @@ async function requireEngine(db: Db, engine: string): Promise<void> {
 }
 
 async function countRunning(db: Db, engine: string): Promise<number> {
-  const found = await countRendersOfEngines(db)
+  const found = await countRendersOfAll(db)
   const own = found.filter(({ model, engine: name }) => model === engine || `${model}/${name}` === engine)
   return own.reduce((sum, { count }) => sum + count, 0)
 }

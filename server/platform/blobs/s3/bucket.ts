@@ -1,5 +1,6 @@
 import type { S3Client } from '@aws-sdk/client-s3'
 import { BlobMissing, BlobsAway, DiskFull } from '../blobs.ts'
+import type { MeasureCall } from '../metrics.ts'
 import { type Breaker, openBreaker } from './breaker.ts'
 
 /** A bucket of S3, or of a server that speaks its protocol. */
@@ -60,21 +61,28 @@ export type Bucket = {
   call<T>(operation: string, run: (connection: Connection) => Promise<T>): Promise<T>
 }
 
-/** The SDK is read at the first call: a service on disk does not wait for it. */
-export function openBucket(options: S3Options, timeouts: Partial<Timeouts> = {}): Bucket {
+/** The SDK is read at the first call: a service on disk does not wait for it. `measure`: every call is made through it. */
+export function openBucket(
+  options: S3Options,
+  {
+    timeouts = {},
+    measure = (_operation, call) => call(),
+  }: { timeouts?: Partial<Timeouts>; measure?: MeasureCall | undefined } = {},
+): Bucket {
   const limits = { ...TIMEOUTS, ...timeouts }
   let connecting: Promise<Connection> | null = null
   return {
     name: options.bucket,
     prefix: options.prefix,
     timeouts: limits,
-    async call(operation, run) {
+    call(operation, run) {
       connecting ??= connect(options, limits)
-      try {
-        return await run(await connecting)
-      } catch (error) {
-        throw blobError(operation, error)
-      }
+      const connected = connecting
+      return measure(operation, () =>
+        connected.then(run).catch((error: unknown) => {
+          throw blobError(operation, error)
+        }),
+      )
     },
   }
 }

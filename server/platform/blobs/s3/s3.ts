@@ -4,6 +4,7 @@ import { Readable, type Writable } from 'node:stream'
 import { StartError } from '../../start-error.ts'
 import { type BlobMark, BlobMissing, type Blobs, type ByteRange, type StagedBlob } from '../blobs.ts'
 import { parseMark } from '../mark.ts'
+import type { MeasureCall } from '../metrics.ts'
 import { checkedName, missing, newName, openStaging, type Staging } from '../staging.ts'
 import { writeFully } from '../write-fully.ts'
 import { type Bucket, MARK, openBucket, type S3Options, type Timeouts } from './bucket.ts'
@@ -18,9 +19,9 @@ import { uploadFile } from './upload.ts'
  */
 export function s3Blobs(
   options: S3Options,
-  { staging_dir, timeouts }: { staging_dir: string; timeouts?: Partial<Timeouts> },
+  { staging_dir, ...calls }: { staging_dir: string; timeouts?: Partial<Timeouts>; measure?: MeasureCall | undefined },
 ): Blobs {
-  const bucket = openBucket(options, timeouts)
+  const bucket = openBucket(options, calls)
   const staging = openStaging(staging_dir)
   const presign = options.presigned ? openPresigner(options) : null
   const publish = (staged: StagedBlob, key?: string) => publishFrom({ bucket, staging }, staged, key ?? newName())

@@ -1,5 +1,5 @@
 import type { FastifyReply } from 'fastify'
-import { ApiError } from '../../errors.ts'
+import { ApiError, overloaded } from '../../errors.ts'
 
 const MEBIBYTE = 1024 * 1024
 
@@ -211,7 +211,7 @@ function tooManyRequests(most: number): ApiError {
 
 function processFull(): ApiError {
   const text = 'The service has too many large requests at once. Try again shortly.'
-  return new ApiError('server_is_overloaded', text, { retry_after_seconds: RETRY_SECONDS })
+  return overloaded('memory', text, { retry_after_seconds: RETRY_SECONDS })
 }
 
 const RETRY_SECONDS = 5

@@ -1,4 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import { type ApiError, type ErrorCode, OVERLOADS } from '../../errors.ts'
 import { CALL_BUCKETS, type Counter, declareMetrics, type Histogram, type Metrics } from '../../metrics/metrics.ts'
 
 /** Routes are reported as templates, such as `/v1/videos/:video_id`; a path without a route is `unknown`. */
@@ -25,7 +26,24 @@ export const httpMetrics = declareMetrics((metrics) => ({
     help: 'Requests answered with an error, by its code. Refused admissions are among them.',
     labels: ['route', 'code'],
   }),
+  refusals: refusalCounter(metrics),
 }))
+
+/** Limits of organizations. With those of the service, every reason for which a request that is right may be refused. */
+const LIMITS: readonly ErrorCode[] = [
+  ...(['insufficient_credits', 'storage_limit_exceeded', 'concurrency_limit_exceeded'] as const),
+  ...(['rate_limit_exceeded', 'too_many_requests'] as const),
+]
+
+function refusalCounter(metrics: Metrics) {
+  const refusals = metrics.counter({
+    name: 'kinora_refused_requests_total',
+    help: 'Requests and turns of sockets that were refused for lack of credit or capacity, by what was lacking.',
+    labels: ['reason'],
+  })
+  for (const reason of [...LIMITS, ...OVERLOADS]) refusals.of(reason)
+  return refusals
+}
 
 /** The cells of one route and method. `statuses`: by class, from 1xx on. */
 type RouteCells = { seconds: Histogram; statuses: Array<Counter | undefined> }
@@ -41,6 +59,8 @@ export function answerCounter(metrics: Metrics): CountAnswer {
   const cells = new WeakMap<object, Map<string, RouteCells>>()
   const makeCells = (method: string, { config, url }: Route): RouteCells => {
     const made: RouteCells = { seconds: seconds.of(methodOf(method), url ?? UNKNOWN), statuses: [] }
+    // Reported as 0 before the first one, without which Prometheus sees no increase.
+    made.statuses[5] = requests.of(methodOf(method), url ?? UNKNOWN, '5xx')
     const methods = cells.get(config) ?? new Map<string, RouteCells>()
     cells.set(config, methods.set(method, made))
     return made
@@ -68,9 +88,16 @@ declare module 'fastify' {
   }
 }
 
-export function countError(metrics: Metrics, request: FastifyRequest, code: string): void {
-  if (request.caller) request.server.onRefused?.(request.caller.org_id, code)
-  httpMetrics(metrics).errors.of(routeOf(request), code).add(1)
+export function countError(metrics: Metrics, request: FastifyRequest, error: ApiError): void {
+  if (request.caller) request.server.onRefused?.(request.caller.org_id, error.code)
+  httpMetrics(metrics).errors.of(routeOf(request), error.code).add(1)
+  countRefusal(metrics, error)
+}
+
+/** Counts an error that refuses a request which is right; no other. */
+export function countRefusal(metrics: Metrics, { code, overload }: ApiError): void {
+  const reason = overload ?? (LIMITS.includes(code) ? code : null)
+  if (reason !== null) httpMetrics(metrics).refusals.of(reason).add(1)
 }
 
 const UNKNOWN = 'unknown'
