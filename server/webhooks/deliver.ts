@@ -19,8 +19,8 @@ import {
   recordAttempts,
 } from './store.ts'
 
-/** After so long it is seen whether an operator has made a signing secret readable again. */
-const UNREADABLE_SECONDS = 300
+/** After so long it is seen whether an operator has made a signing secret readable again. Below the five minutes for which its alert looks back. */
+const UNREADABLE_SECONDS = 240
 /** An endpoint to which every attempt of this long has failed is disabled. */
 const FAILING_SECONDS_MAX = 5 * 86_400
 
