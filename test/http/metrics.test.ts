@@ -2,15 +2,12 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
+import { observeService } from '../../server/assembly/metrics.ts'
 import { recordAudit } from '../../server/audit/audit.ts'
-import { observeAudit } from '../../server/audit/metrics.ts'
 import { BlobsAway, DiskFull } from '../../server/platform/blobs/blobs.ts'
-import { observeStorage } from '../../server/platform/blobs/metrics.ts'
-import { observeDatabase } from '../../server/platform/db/metrics.ts'
 import { toText } from '../../server/platform/metrics/exposition.ts'
 import { openMetrics } from '../../server/platform/metrics/metrics.ts'
 import { observeQueues, readDepth } from '../../server/platform/queue/depth.ts'
-import { observedResponseQueue } from '../../server/responses/background/claims.ts'
 import { observedVideoQueues } from '../../server/videos/pipeline/claims.ts'
 import { type Exposition, readExposition, sumOf } from '../support/data/exposition.ts'
 import { newCustomer, startApp, type TestApp, type TestPerson, videoBody } from '../support/http/app.ts'
@@ -79,14 +76,11 @@ test('a video job counts its acceptance, end and price, and the time of each sta
 })
 
 test('queues, audit and database are reported from the database, the oldest due row by its age', async () => {
-  const { db, metrics, clock } = app.ctx
+  const { db, clock } = app.ctx
   await send(app, 'POST', '/v1/videos', key(), videoBody())
   await recordAudit(db, [{ invariant: 'I2', title: 'x', violations: 3 }], clock.now())
   app.clock.advance(90)
-  observeQueues(app.ctx, [...observedVideoQueues(app.ctx), observedResponseQueue(app.ctx)])
-  observeAudit(metrics, db)
-  observeDatabase(metrics, db)
-  observeStorage(metrics, app.ctx.blobs)
+  observeService(app.ctx)
   const read = await scrape()
   const labels = { queue: 'videos', state: 'moderating' }
   assert.equal(sumOf(read, 'kinora_queue_waiting', labels), 1)
