@@ -5,7 +5,6 @@ import type { LiveContext } from '../context.ts'
 import { breakerMetrics } from '../engines/breaker-metrics.ts'
 import { engineMetrics } from '../engines/measured.ts'
 import { observedDeliveryQueue } from '../events/store/delivery-claims.ts'
-import { healthMetrics } from '../health-metrics.ts'
 import { observeStorage, storageMetrics } from '../platform/blobs/metrics.ts'
 import { databaseMetrics, observeDatabase } from '../platform/db/metrics.ts'
 import { httpMetrics } from '../platform/http/observe/metrics.ts'
@@ -18,6 +17,7 @@ import { observedVideoQueues } from '../videos/pipeline/claims.ts'
 import { videoMetrics } from '../videos/pipeline/observe-jobs.ts'
 import { observeRenders, renderMetrics } from '../videos/render/metrics.ts'
 import { observeEndpoints, webhookMetrics } from '../webhooks/metrics.ts'
+import { healthMetrics } from './health.ts'
 
 const buildMetrics = declareMetrics((metrics) => ({
   info: metrics.gauge({

@@ -1,5 +1,5 @@
-import { type Health, STATES, unreadyReason } from './health.ts'
-import { declareMetrics, type Metrics } from './platform/metrics/metrics.ts'
+import { type Health, STATES, unreadyReason } from '../health.ts'
+import { declareMetrics, type Metrics } from '../platform/metrics/metrics.ts'
 
 export const healthMetrics = declareMetrics((metrics) => ({
   ready: metrics.gauge({
