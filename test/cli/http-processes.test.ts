@@ -22,7 +22,7 @@ test('an HTTP process that was killed is replaced and counted; while the databas
   const env = { KINORA_METRICS_PORT: '0', DATABASE_URL: proxy.url }
   const child = startKinora(['serve', '--data-dir', dir.path, '--port', '0', '--workers', '2'], { env })
   t.after(async () => {
-    proxy.mend()
+    proxy.restore()
     child.kill('SIGTERM')
     await ended(child)
     await proxy.close()

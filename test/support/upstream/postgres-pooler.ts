@@ -1,5 +1,6 @@
-import { connect, createServer, type Socket } from 'node:net'
+import { createServer, type Socket } from 'node:net'
 import { listen } from '../listen.ts'
+import { dialPostgres } from './postgres-proxy.ts'
 
 /**
  * A connection pooler as PgBouncer is one: its clients share sessions of the server. In session mode a client keeps one until it ends; in
@@ -7,10 +8,6 @@ import { listen } from '../listen.ts'
  * Every session begins with the settings of the first client.
  */
 export async function postgresPooler(database_url: string, { in_turn = false, servers_max = 5 } = {}) {
-  const given = new URL(database_url)
-  const dir = given.searchParams.get('host')
-  const port = Number(given.searchParams.get('port') ?? (given.port || 5432))
-  const dial = () => (dir?.startsWith('/') ? connect(`${dir}/.s.PGSQL.${port}`) : connect(port, given.hostname))
   const state = { mode: 'session' as 'session' | 'transaction', opened: 0 }
   const idle: Session[] = []
   const waiting: Array<(session: Session) => void> = []
@@ -27,7 +24,7 @@ export async function postgresPooler(database_url: string, { in_turn = false, se
     if (free) return Promise.resolve(free)
     if (state.opened >= servers_max) return new Promise((resolve) => waiting.push(resolve))
     state.opened += 1
-    const socket = dial()
+    const socket = dialPostgres(database_url)
     sockets.add(socket.on('error', () => {}))
     socket.on('close', () => {
       state.opened -= 1
