@@ -2,68 +2,88 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createWriteStream } from 'node:fs'
 import { join } from 'node:path'
-import type { Machine } from './network.ts'
+import { SERVER_MAIN } from '../../test/runner/server-bundle.ts'
+import { printed } from '../../test/support/command.ts'
+import { freePort } from '../../test/support/listen.ts'
 
 export type Node = {
-  machine: Machine
-  /** Kills it without a warning; it is started again at once, as systemd would. */
+  name: string
+  url: string
+  metrics_url: string
+  /** Where its process writes. */
+  log_file: string
+  env: Readonly<Record<string, string>>
+  /** Ends it without a warning; it stays away until `start`. */
   kill(): Promise<void>
-  /** Ended other than by `kill` or `stop`, so far. */
+  /** Resolves once it is ready. */
+  start(): Promise<void>
+  /** Stops it as systemd does, and starts it again. Rejects when it did not end well. */
+  replace(): Promise<void>
+  signal(name: 'SIGSTOP' | 'SIGCONT' | 'SIGUSR2'): void
+  /** Ended by itself, so far. */
   crashes(): number
   stop(): Promise<void>
 }
 
-const MAIN = join(import.meta.dirname, '..', '..', 'server', 'main.ts')
-export const PORT = 8080
+const CLOCK = join(import.meta.dirname, 'skewed-clock.ts')
+const RESTART_MS = 500
 
-/** Runs `kinora serve` on a machine and keeps it running. Resolves once it is ready; its log goes to `<dir>/<name>.log`. */
-export async function startNode(
-  machine: Machine,
-  { dir, config, env }: { dir: string; config: string; env: Readonly<Record<string, string>> },
-): Promise<Node> {
-  const log = createWriteStream(join(dir, `${machine.name}.log`), { flags: 'a' })
-  let child: ChildProcess
-  let crashes = 0
-  let expected = false
-  let stopping = false
-  const start = (): Promise<void> => {
-    const args = ['serve', '--host', '0.0.0.0', '--port', String(PORT), '--config', config]
-    const flags = ['--data-dir', join(dir, machine.name)]
-    const [program, given] = machine.command(process.execPath, [MAIN, ...args, ...flags])
-    const started = spawn(program, given, {
-      env: { PATH: process.env.PATH, ...env },
+export type NodeOptions = { name: string; dir: string; env: Readonly<Record<string, string>>; url: string }
+
+/** Runs `kinora serve` at `url`, and starts it again when it ends by itself. */
+export async function startNode({ name, dir, url, env: given }: NodeOptions): Promise<Node> {
+  const log_file = join(dir, `${name}.log`)
+  const log = createWriteStream(log_file, { flags: 'a' })
+  const metrics_port = await freePort()
+  const env = { ...given, KINORA_DATA_DIR: join(dir, name), KINORA_METRICS_PORT: String(metrics_port) }
+  const state = { child: null as ChildProcess | null, crashes: 0, closed: false }
+  const start = async () => {
+    if (state.closed) return
+    const args = ['--import', CLOCK, SERVER_MAIN, 'serve', '--port', new URL(url).port]
+    const child = spawn(process.execPath, args, {
+      env: { PATH: process.env.PATH, TMPDIR: process.env.TMPDIR, ...env },
       stdio: ['ignore', 'pipe', 'pipe'],
     })
-    child = started
-    started.stderr.pipe(log, { end: false })
-    started.stdout.pipe(log, { end: false })
-    void once(started, 'exit').then(() => {
-      if (stopping) return
-      if (!expected) crashes += 1
-      expected = false
-      void start()
+    state.child = child
+    for (const stream of [child.stdout, child.stderr]) stream.pipe(log, { end: false })
+    child.once('exit', () => {
+      if (state.child !== child) return
+      state.crashes += 1
+      setTimeout(() => void start().catch(() => {}), RESTART_MS)
     })
-    return new Promise((resolve) =>
-      started.stdout.on('data', (text) => {
-        if (String(text).includes('kinora ready')) resolve()
-      }),
-    )
+    await printed(child, 'stdout', /kinora ready on/)
+  }
+  const end = async (signal: NodeJS.Signals): Promise<number | null> => {
+    const { child } = state
+    if (!child) return null
+    state.child = null
+    if (child.exitCode !== null || child.signalCode !== null) return child.exitCode
+    const gone = once(child, 'exit')
+    child.kill('SIGCONT')
+    child.kill(signal)
+    return (await gone)[0]
   }
   await start()
   return {
-    machine,
-    async kill() {
-      expected = true
-      const gone = once(child, 'exit')
-      child.kill('SIGKILL')
-      await gone
+    name,
+    url,
+    metrics_url: `http://127.0.0.1:${metrics_port}/metrics`,
+    log_file,
+    env,
+    kill: async () => void (await end('SIGKILL')),
+    start,
+    async replace() {
+      const code = await end('SIGTERM')
+      if (code !== 0) throw new Error(`node ${name} ended with ${code} when it was stopped`)
+      await start()
     },
-    crashes: () => crashes,
+    signal: (signal) => void state.child?.kill(signal),
+    crashes: () => state.crashes,
     async stop() {
-      stopping = true
-      const gone = once(child, 'exit')
-      child.kill('SIGTERM')
-      await gone
+      state.closed = true
+      // The second signal ends the drain.
+      state.child?.kill('SIGTERM')
+      await end('SIGTERM')
       log.end()
     },
   }

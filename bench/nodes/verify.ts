@@ -1,9 +1,8 @@
-import { readFileSync } from 'node:fs'
 import { setTimeout as pause } from 'node:timers/promises'
 import type pg from 'pg'
-import type { Acknowledged } from './load.ts'
+import type { Seen } from './load.ts'
 
-/** Resolves once nothing is under way any more: no job, no background response, no delivery. Throws after `seconds`. */
+/** Resolves once nothing is in progress: no job, no background response, no delivery. Throws after `seconds`. */
 export async function untilQuiet(pool: pg.Pool, seconds: number): Promise<void> {
   const until = performance.now() + seconds * 1000
   for (;;) {
@@ -11,22 +10,17 @@ export async function untilQuiet(pool: pg.Pool, seconds: number): Promise<void> 
       (select count(*)::int from video_jobs where finished_at is null) as jobs,
       (select count(*)::int from responses where background and finished_at is null) as responses,
       (select count(*)::int from event_deliveries where state = 'pending') as deliveries`)
-    const left = rows[0]!
-    if (left.jobs + left.responses + left.deliveries === 0) return
-    if (performance.now() > until) throw new Error(`still under way: ${JSON.stringify(left)}`)
+    const unfinished = rows[0]!
+    if (unfinished.jobs + unfinished.responses + unfinished.deliveries === 0) return
+    if (performance.now() > until) throw new Error(`still in progress: ${JSON.stringify(unfinished)}`)
     await pause(500)
   }
 }
 
 /** Everything that is not as it was promised to clients, in words; empty when all is well. */
-export async function findBroken(
-  pool: pg.Pool,
-  seen: Acknowledged,
-  { received_file }: { received_file: string },
-): Promise<string[]> {
+export async function findBroken(pool: pg.Pool, seen: Seen, received: ReadonlySet<string>): Promise<string[]> {
   const strings = async (sql: string, values: unknown[] = []) =>
     (await pool.query<{ what: string }>(sql, values)).rows.map(({ what }) => what)
-  const delivered = new Set(readFileSync(received_file, 'utf8').split('\n').filter(Boolean))
   const ended = await strings(`
     select 'video.' || status || ' ' || id as what from video_jobs
     union all select 'response.' || status || ' ' || id from responses where background`)
@@ -57,7 +51,7 @@ export async function findBroken(
       select 'response charged ' || count(e.request_id) || ' times: ' || r.id as what
       from responses r left join (${one}) e on e.request_id = r.request_id
       where r.background and r.status = 'completed' group by r.id having count(e.request_id) <> 1`)),
-    ...ended.filter((event) => !delivered.has(event)).map((event) => `never delivered: ${event}`),
-    ...[...delivered].filter((event) => !ended.includes(event)).map((event) => `delivered and not so: ${event}`),
+    ...ended.filter((event) => !received.has(event)).map((event) => `never delivered: ${event}`),
+    ...[...received].filter((event) => !ended.includes(event)).map((event) => `delivered and not so: ${event}`),
   ]
 }

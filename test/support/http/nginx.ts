@@ -15,8 +15,8 @@ export const withoutNginx =
       ? 'no nginx here: install nginx'
       : false
 
-/** `pid`: of its one worker. */
-export type Nginx = { url: string; pid: number; stop(): Promise<void> }
+/** `pid`: of its one worker. `reload` has another worker take its place, which ends once its requests have. */
+export type Nginx = { url: string; pid: number; reload(): void; stop(): Promise<void> }
 
 type Command = (program: string, args: string[]) => [string, string[]]
 
@@ -41,6 +41,7 @@ export async function startNginxServers(
   return {
     url: `http://127.0.0.1:${port}`,
     pid,
+    reload: () => void master.kill('SIGHUP'),
     async stop() {
       const gone = once(master, 'exit')
       master.kill('SIGTERM')

@@ -1,0 +1,64 @@
+import { postgresPooler } from '../../../test/support/upstream/postgres-pooler.ts'
+import { dialPostgres } from '../../../test/support/upstream/postgres-proxy.ts'
+import type { Installation } from '../installation.ts'
+import { withoutSmallDisk } from '../small-disk.ts'
+import type { Way } from './way.ts'
+
+/** What happens to PostgreSQL, or between it and the nodes. */
+export const database: readonly Way[] = [
+  {
+    name: 'database-restart',
+    what: 'PostgreSQL is restarted',
+    seconds: { long: 20, short: 3 },
+    break: (installation) => installation.database.stop(),
+    mend: (installation) => installation.database.start(),
+    expects: { a: /^database/, b: /^database/ },
+  },
+  {
+    name: 'database-read-only',
+    what: 'PostgreSQL is read-only',
+    seconds: { long: 20, short: null },
+    break: (installation) => installation.database.configure('alter system set default_transaction_read_only = on'),
+    mend: (installation) => installation.database.configure('alter system reset default_transaction_read_only'),
+    expects: { a: /^database read_only/, b: /^database read_only/ },
+  },
+  {
+    name: 'database-disk-full',
+    what: 'The disk of PostgreSQL is full',
+    seconds: { long: 20, short: null },
+    missing: withoutSmallDisk,
+    break: ({ disks }) => disks!.database.fill(),
+    mend: ({ disks }) => disks!.database.free(),
+    expects: { a: /^database/, b: /^database/ },
+  },
+  {
+    name: 'cut-off',
+    what: 'Packets between one node and PostgreSQL are lost',
+    // Longer than a lease.
+    seconds: { long: 30, short: null },
+    break: ({ network }) => network.database.a.stall(),
+    mend: ({ network }) => network.database.a.mend(),
+    expects: { a: /^database/, goes_on: ['job', 'response', 'chat', 'stream'] },
+  },
+  {
+    name: 'transaction-pooler',
+    what: 'A pooler in transaction mode appears before PostgreSQL',
+    seconds: { long: 20, short: 3 },
+    async break(installation) {
+      const pooler = await postgresPooler(installation.database.url, { servers_max: 20 })
+      pooler.setMode('transaction')
+      installation.defer(pooler.close)
+      leadTo(installation, pooler.url)
+    },
+    mend: (installation) => leadTo(installation, installation.database.url),
+    expects: { a: /^database sessions_shared/, b: /^database sessions_shared/ },
+  },
+]
+
+/** Both nodes lose their connections, and find what is at this address when they connect again. */
+function leadTo({ network }: Installation, url: string): void {
+  for (const relay of Object.values(network.database)) {
+    relay.lead(() => dialPostgres(url))
+    relay.drop()
+  }
+}

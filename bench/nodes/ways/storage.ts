@@ -1,0 +1,42 @@
+import { withoutSmallDisk } from '../small-disk.ts'
+import type { Way } from './way.ts'
+
+/** What needs no file. */
+const WITHOUT_FILES = ['response', 'chat', 'stream'] as const
+
+/** What happens to the bucket, and to the disk of a node. */
+export const storage: readonly Way[] = [
+  {
+    name: 'bucket-stopped',
+    what: 'The bucket takes no connections',
+    seconds: { long: 20, short: 3 },
+    break: ({ network }) => network.bucket.cut(),
+    mend: ({ network }) => network.bucket.mend(),
+    expects: { a: /storage away/, b: /storage away/, goes_on: WITHOUT_FILES },
+  },
+  {
+    name: 'bucket-hangs',
+    what: 'The bucket takes connections and answers nothing',
+    seconds: { long: 40, short: null },
+    break: ({ network }) => network.bucket.stall(),
+    mend: ({ network }) => network.bucket.mend(),
+    expects: { a: /storage away/, b: /storage away/, goes_on: WITHOUT_FILES },
+  },
+  {
+    name: 'bucket-slow',
+    what: 'The bucket answers half a second later',
+    seconds: { long: 20, short: null },
+    break: ({ network }) => network.bucket.slow(500),
+    mend: ({ network }) => network.bucket.mend(),
+    expects: { goes_on: ['job', ...WITHOUT_FILES], unnoticed: true },
+  },
+  {
+    name: 'node-disk-full',
+    what: 'The disk of a node is full',
+    seconds: { long: 20, short: null },
+    missing: withoutSmallDisk,
+    break: ({ disks }) => disks!.a.fill(),
+    mend: ({ disks }) => disks!.a.free(),
+    expects: { a: /^storage full/, goes_on: ['job', ...WITHOUT_FILES] },
+  },
+]
