@@ -39,7 +39,8 @@ export type Installation = {
   close(): Promise<void>
 }
 
-const FIRST_SECRET = 'a secret of both nodes, and of nobody else'
+/** Without a comma, which separates previous secrets. */
+const FIRST_SECRET = 'a secret of both nodes and of nobody else'
 /** Longer than the balancer needs to see that a node is not ready. */
 const DRAIN_SECONDS = 3
 

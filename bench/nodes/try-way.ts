@@ -57,7 +57,7 @@ export async function tryWay(installation: Installation, way: Way, effort: Effor
 
   const broken_at = performance.now()
   await attempt(broken, 'break', () => way.break(installation))
-  await pause(way.seconds[length]! * 1000 - (performance.now() - broken_at))
+  await pause(Math.max(0, way.seconds[length]! * 1000 - (performance.now() - broken_at)))
   const { a, b, goes_on = [] } = way.expects
   const shows = (name: 'a' | 'b', state: RegExp): Expected => [
     `/readyz of ${name} says ${state}`,
