@@ -3,11 +3,11 @@ import type { Kind, Seen } from './load.ts'
 import type { Outcome } from './try-way.ts'
 
 /** What happened in one way, in lines. */
-export function describeOutcome({ way, broken, seen, journals, broken_at, mended_at, status }: Outcome): string {
+export function describeOutcome({ way, broken, seen, journals, broken_at, repaired_at, status }: Outcome): string {
   const began = (at: number) => ((at - broken_at) / 1000).toFixed(1)
   const statesOf = ({ states }: Journal) => states.map(({ at, state }) => `${began(at)} ${state}`).join(' · ')
   return [
-    `## ${way.name}: ${way.what}, for ${began(mended_at)} s`,
+    `## ${way.name}: ${way.what}, for ${began(repaired_at)} s`,
     `clients      ${answersOf(seen)} · longest wait ${seconds(seen.longest_ms)} · chat ${timesOf(seen, 'chat')} · job ${timesOf(seen, 'job')}`,
     ...Object.entries(journals).flatMap(([name, journal]) => [
       `/readyz ${name}    ${statesOf(journal)}`,
@@ -26,14 +26,14 @@ export const HEAD = `| Way | Seconds | Clients saw | Longest wait | Chat p50, p9
 |---|---|---|---|---|---|---|---|`
 
 /** One row of the table. */
-export function rowOf({ way, broken, seen, journals, broken_at, mended_at }: Outcome): string {
+export function rowOf({ way, broken, seen, journals, broken_at, repaired_at }: Outcome): string {
   const worst = ({ states }: Journal) =>
     [...new Set(states.filter(({ at }) => at >= broken_at).map(({ state }) => state))]
       .filter((state) => state !== 'ready')
       .join(', ') || 'ready'
   return `| ${[
     `${way.what} (\`${way.name}\`)`,
-    ((mended_at - broken_at) / 1000).toFixed(0),
+    ((repaired_at - broken_at) / 1000).toFixed(0),
     answersOf(seen),
     seconds(seen.longest_ms),
     timesOf(seen, 'chat'),

@@ -14,9 +14,9 @@ export type Outcome = {
   broken: string[]
   seen: Seen
   journals: { a: Journal; b: Journal }
-  /** When it was broken and mended, by `performance.now()`. */
+  /** When it was broken and repaired, by `performance.now()`. */
   broken_at: number
-  mended_at: number
+  repaired_at: number
   /** What `kinora admin status --json` printed while it was broken; null where there is no such command. */
   status: string | null
 }
@@ -38,8 +38,8 @@ const PATIENCE_MS = { long: 30_000, short: 5000 }
 const PAUSE_MS = { long: 50, short: 250 }
 
 /**
- * Breaks the installation under load, waits until it shows what is expected, mends it, waits until it works again, and then counts. Bounds are in
- * order, not in time: what has to happen while it is broken happens before it is mended.
+ * Breaks the installation under load, waits until it shows what is expected, repairs it, waits until it works again, and then counts. Bounds are in
+ * order, not in time: what has to happen while it is broken happens before it is repaired.
  */
 export async function tryWay(installation: Installation, way: Way, effort: Effort): Promise<Outcome> {
   const { nodes, key, database, receiver } = installation
@@ -70,13 +70,13 @@ export async function tryWay(installation: Installation, way: Way, effort: Effor
   ])
   const status = effort.has_status ? (await installation.admin('status', '--json')).stdout : null
 
-  const mended_at = performance.now()
-  await attempt(broken, 'mend', () => way.mend?.(installation))
+  const repaired_at = performance.now()
+  await attempt(broken, 'repair', () => way.repair?.(installation))
   const readyAgain = Object.entries(journals).map(
     ([name, { states }]): Expected => [`/readyz of ${name} says ${READY} again`, () => states.at(-1)?.state === READY],
   )
   await untilAll(broken, readyAgain)
-  await untilAll(broken, doneSince(KINDS, mended_at, 'after it is mended'))
+  await untilAll(broken, doneSince(KINDS, repaired_at, 'after it is repaired'))
   await load.stop(WAIT_SECONDS_MAX)
   await attempt(broken, 'end of what was in progress', () => untilQuiet(database.pool, QUIET_SECONDS_MAX[length]))
   for (const journal of Object.values(journals)) await journal.close()
@@ -87,7 +87,7 @@ export async function tryWay(installation: Installation, way: Way, effort: Effor
   if (crashesOf(installation) > crashes) broken.push(`nodes ended by themselves: ${crashesOf(installation) - crashes}`)
   const errors = [...seen.answers].filter(([what]) => what !== '200')
   if (way.expects.unnoticed && errors.length > 0) broken.push(`clients noticed: ${JSON.stringify(errors)}`)
-  return { way, broken, seen, journals, broken_at, mended_at, status }
+  return { way, broken, seen, journals, broken_at, repaired_at, status }
 }
 
 type Expected = [what: string, isSo: () => boolean]

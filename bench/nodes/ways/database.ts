@@ -11,7 +11,7 @@ export const database: readonly Way[] = [
     what: 'PostgreSQL is restarted',
     seconds: { long: 20, short: 3 },
     break: (installation) => installation.database.stop(),
-    mend: (installation) => installation.database.start(),
+    repair: (installation) => installation.database.start(),
     expects: { a: /^database/, b: /^database/ },
   },
   {
@@ -19,7 +19,7 @@ export const database: readonly Way[] = [
     what: 'PostgreSQL is read-only',
     seconds: { long: 20, short: null },
     break: (installation) => installation.database.configure('alter system set default_transaction_read_only = on'),
-    mend: (installation) => installation.database.configure('alter system reset default_transaction_read_only'),
+    repair: (installation) => installation.database.configure('alter system reset default_transaction_read_only'),
     expects: { a: /^database read_only/, b: /^database read_only/ },
   },
   {
@@ -28,7 +28,7 @@ export const database: readonly Way[] = [
     seconds: { long: 20, short: null },
     missing: withoutSmallDisk,
     break: ({ disks }) => disks!.database.fill(),
-    mend: ({ disks }) => disks!.database.free(),
+    repair: ({ disks }) => disks!.database.free(),
     expects: { a: /^database/, b: /^database/ },
   },
   {
@@ -37,7 +37,7 @@ export const database: readonly Way[] = [
     // Longer than a lease.
     seconds: { long: 30, short: null },
     break: ({ network }) => network.database.a.stall(),
-    mend: ({ network }) => network.database.a.mend(),
+    repair: ({ network }) => network.database.a.restore(),
     expects: { a: /^database/, goes_on: ['job', 'response', 'chat', 'stream'] },
   },
   {
@@ -50,7 +50,7 @@ export const database: readonly Way[] = [
       installation.defer(pooler.close)
       leadTo(installation, pooler.url)
     },
-    mend: (installation) => leadTo(installation, installation.database.url),
+    repair: (installation) => leadTo(installation, installation.database.url),
     expects: { a: /^database sessions_shared/, b: /^database sessions_shared/ },
   },
 ]

@@ -14,7 +14,7 @@ export const outside: readonly Way[] = [
     what: 'The video engine takes no connections',
     seconds: { long: 140, short: 20 },
     break: ({ network }) => network.engine.cut(),
-    mend: ({ network }) => network.engine.mend(),
+    repair: ({ network }) => network.engine.restore(),
     expects: { goes_on: ['response', 'chat', 'stream'] },
   },
   {
@@ -22,7 +22,7 @@ export const outside: readonly Way[] = [
     what: 'A webhook receiver answers two seconds later',
     seconds: { long: 20, short: null },
     break: ({ network }) => network.receiver.slow(2000),
-    mend: ({ network }) => network.receiver.mend(),
+    repair: ({ network }) => network.receiver.restore(),
     expects: { goes_on: ALL, unnoticed: true },
   },
   {

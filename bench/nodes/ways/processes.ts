@@ -9,7 +9,7 @@ export const processes: readonly Way[] = [
     what: '`kill -9` of a node',
     seconds: { long: 20, short: 4 },
     break: ({ nodes }) => nodes.a.kill(),
-    mend: ({ nodes }) => nodes.a.start(),
+    repair: ({ nodes }) => nodes.a.start(),
     expects: { a: /^down/, goes_on: ALL },
   },
   {
@@ -18,7 +18,7 @@ export const processes: readonly Way[] = [
     // Longer than a lease.
     seconds: { long: 30, short: 4 },
     break: ({ nodes }) => nodes.a.signal('SIGSTOP'),
-    mend: ({ nodes }) => nodes.a.signal('SIGCONT'),
+    repair: ({ nodes }) => nodes.a.signal('SIGCONT'),
     expects: { a: /^silent/, goes_on: ALL },
   },
   {
@@ -26,7 +26,7 @@ export const processes: readonly Way[] = [
     what: 'The clock of a node is an hour ahead',
     seconds: { long: 30, short: null },
     break: ({ nodes }) => nodes.a.signal('SIGUSR2'),
-    mend: ({ nodes }) => nodes.a.signal('SIGUSR2'),
+    repair: ({ nodes }) => nodes.a.signal('SIGUSR2'),
     expects: { goes_on: ALL, unnoticed: true },
   },
   {

@@ -11,7 +11,7 @@ export const storage: readonly Way[] = [
     what: 'The bucket takes no connections',
     seconds: { long: 20, short: 3 },
     break: ({ network }) => network.bucket.cut(),
-    mend: ({ network }) => network.bucket.mend(),
+    repair: ({ network }) => network.bucket.restore(),
     expects: { a: /storage away/, b: /storage away/, goes_on: WITHOUT_FILES },
   },
   {
@@ -19,7 +19,7 @@ export const storage: readonly Way[] = [
     what: 'The bucket takes connections and answers nothing',
     seconds: { long: 40, short: null },
     break: ({ network }) => network.bucket.stall(),
-    mend: ({ network }) => network.bucket.mend(),
+    repair: ({ network }) => network.bucket.restore(),
     expects: { a: /storage away/, b: /storage away/, goes_on: WITHOUT_FILES },
   },
   {
@@ -27,7 +27,7 @@ export const storage: readonly Way[] = [
     what: 'The bucket answers half a second later',
     seconds: { long: 20, short: null },
     break: ({ network }) => network.bucket.slow(500),
-    mend: ({ network }) => network.bucket.mend(),
+    repair: ({ network }) => network.bucket.restore(),
     expects: { goes_on: ['job', ...WITHOUT_FILES], unnoticed: true },
   },
   {
@@ -36,7 +36,7 @@ export const storage: readonly Way[] = [
     seconds: { long: 20, short: null },
     missing: withoutSmallDisk,
     break: ({ disks }) => disks!.a.fill(),
-    mend: ({ disks }) => disks!.a.free(),
+    repair: ({ disks }) => disks!.a.free(),
     expects: { a: /^storage full/, goes_on: ['job', ...WITHOUT_FILES] },
   },
 ]

@@ -13,9 +13,9 @@ export type Way = {
   /** Where clients connect in place of the balancer. */
   entry?(installation: Installation): Promise<string>
   break(installation: Installation): unknown
-  mend?(installation: Installation): unknown
+  repair?(installation: Installation): unknown
   expects: {
-    /** What `/readyz` of a node comes to say before it is mended. Afterwards both become ready. */
+    /** What `/readyz` of a node comes to say before it is repaired. Afterwards both become ready. */
     a?: RegExp
     b?: RegExp
     /** What clients begin and end while it is broken. */
