@@ -4,7 +4,7 @@ import type { Context } from '../context.ts'
 import type { ChatEvent, TokenUsage } from '../engines/chat/contract.ts'
 import { EngineError } from '../engines/engine-error.ts'
 import { engineName } from '../engines/measured.ts'
-import { ApiError } from '../platform/errors.ts'
+import { ApiError, overloaded } from '../platform/errors.ts'
 import { ask, type TurnRequest } from './ask.ts'
 import type { ProducedChoice } from './count.ts'
 import { engineFailure } from './engine-failure.ts'
@@ -55,7 +55,7 @@ export async function startTurn(
 function requireEngine({ switches }: Pick<Context, 'switches'>, { model }: TurnRequest): void {
   if (!switches.isPaused(engineName({ model: model.id, id: null }))) return
   const text = 'The operator has paused this model for a while. Try again later, or use another model.'
-  throw new ApiError('server_is_overloaded', text, { retry_after_seconds: PAUSED_SECONDS })
+  throw overloaded('paused', text, { retry_after_seconds: PAUSED_SECONDS })
 }
 
 const PAUSED_SECONDS = 30

@@ -45,7 +45,7 @@ export async function openSwitches({
     requireIntake() {
       if (!names.has(INTAKE)) return
       const text = 'The operator has paused new work for a while. What was accepted goes on. Try again later.'
-      throw new ApiError('intake_paused', text, { retry_after_seconds: RETRY_SECONDS })
+      throw new ApiError('intake_paused', text, { retry_after_seconds: RETRY_SECONDS, overload: 'paused' })
     },
     close() {
       clearInterval(timer)

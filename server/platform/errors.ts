@@ -71,7 +71,7 @@ export type ErrorCode = keyof typeof ERRORS
 /** Why the service has no capacity for a request, for metrics. */
 export const OVERLOADS = [
   ...(['stopping', 'database', 'bucket', 'disk_full', 'memory', 'sockets'] as const),
-  ...(['media_children', 'audit', 'engine_overloaded', 'engine_unreachable'] as const),
+  ...(['media_children', 'audit', 'paused', 'engine_overloaded', 'engine_unreachable'] as const),
 ] as const
 export type Overload = (typeof OVERLOADS)[number]
 
@@ -85,7 +85,7 @@ export class ApiError extends Error {
   readonly param: string | null
   readonly internal: string | undefined
   readonly retry_after_seconds: number | undefined
-  /** With `server_is_overloaded`. */
+  /** With `server_is_overloaded` and `intake_paused`. */
   readonly overload: Overload | undefined
   readonly headers: Readonly<Record<string, string>>
 

@@ -2,7 +2,9 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
 import { findProcesses } from '../../server/operations/store-processes.ts'
+import { toText } from '../../server/platform/metrics/exposition.ts'
 import { runCommand } from '../support/command.ts'
+import { readExposition, sumOf } from '../support/data/exposition.ts'
 import { newCustomer, startApp, type TestApp, type TestPerson, videoBody } from '../support/http/app.ts'
 import { send } from '../support/http/send.ts'
 import { type ChatUpstream, startChatUpstream } from '../support/upstream/chat-upstream.ts'
@@ -146,6 +148,11 @@ test('while intake is paused new work is 503 with a code of its own, what was ac
   }
   await untilTrue(isPaused)
   const messages = [{ role: 'user', content: 'Hi' }]
+  const paused = async () =>
+    sumOf(readExposition(await toText([await app.ctx.metrics.read()])), 'kinora_refused_requests_total', {
+      reason: 'paused',
+    })
+  const before = await paused()
   const requests: Array<[string, object]> = [
     ['/v1/videos', videoBody({ model: 'clip' })],
     ['/v1/chat/completions', { model: 'm', messages }],
@@ -157,6 +164,7 @@ test('while intake is paused new work is 503 with a code of its own, what was ac
     const { status, body: answer, headers } = await send(app, 'POST', path, person, body)
     assert.deepEqual([path, status, answer.error.code, headers.get('retry-after')], [path, 503, 'intake_paused', '30'])
   }
+  assert.equal((await paused()) - before, requests.length, 'the alert of server errors leaves them out')
   assert.equal((await send(app, 'GET', `/v1/videos/${accepted}`, person)).status, 200)
   await engine('resume', 'clip')
   await jobIs(accepted, "status = 'completed'")
