@@ -1,7 +1,6 @@
 import type { Context } from '../../context.ts'
 import type { Principal } from '../../identity/caller/principal.ts'
 import { ApiError } from '../../platform/errors.ts'
-import { openOneOfEach } from '../../platform/fair-queue.ts'
 import type { Lease } from '../../platform/http/body/byte-budget.ts'
 import { jsonBytes } from '../../platform/json/write.ts'
 import type { ResponseCall } from '../call.ts'
@@ -72,7 +71,7 @@ async function replaceReferences(
   if (references.length === 0) return entries as ContextItem[]
   const known = new Map(history.map((item) => [item.id, item]))
   const unknown = references.filter((id) => !known.has(id))
-  const found = await resolveReferences(ctx, principal, unknown, { ...REFERENCE_LIMITS, lease, left })
+  const found = await resolveReferences(ctx, principal, unknown, { ...REFERENCE_LIMITS, lease })
   const referred = (id: string): Item => known.get(id) ?? found.get(id)!
   await lease.add(await totalSize(references.map(referred), left))
   return entries.map(({ item, path }) => ({ item: item.type === 'item_reference' ? referred(item.id) : item, path }))
@@ -174,9 +173,6 @@ function isComplete(item: Item): boolean {
 export type ReferenceLimits = { bytes_max: number }
 const REFERENCE_LIMITS: ReferenceLimits = { bytes_max: 64 * 1024 * 1024 }
 
-/** One at a time of an organization: the sizes of large items take the database long, also of those it refuses. */
-const readReferences = openOneOfEach(Number.POSITIVE_INFINITY)
-
 /**
  * The items with these ids in all of the person's stored responses, input or output; the newest where an id was reused. One query; two for
  * more than a megabyte, as for the history. Throws ApiError `item_not_found` for the first unknown id, and `context_length_exceeded` beyond
@@ -186,12 +182,11 @@ export async function resolveReferences(
   ctx: Pick<Context, 'db'>,
   principal: Pick<Principal, 'org_id' | 'user_id'>,
   ids: readonly string[],
-  { bytes_max, lease, left }: ReferenceLimits & { lease?: Lease; left?: AbortSignal } = REFERENCE_LIMITS,
+  { bytes_max, lease }: ReferenceLimits & { lease?: Lease } = REFERENCE_LIMITS,
 ): Promise<Map<string, Item>> {
   const wanted = [...new Set(ids)]
   if (wanted.length === 0) return new Map()
-  const find = (max: number) =>
-    readReferences(principal.org_id, () => findItems(ctx.db, principal, { ids: wanted, bytes_max: max }), left)
+  const find = (max: number) => findItems(ctx.db, principal, { ids: wanted, bytes_max: max })
   let rows = await find(Math.min(bytes_max, AT_ONCE_BYTES_MAX))
   if (bytes_max > AT_ONCE_BYTES_MAX && rows.some(({ item }) => item === null)) {
     const bytes = rows.reduce((sum, { size_bytes }) => sum + Number(size_bytes), 0)

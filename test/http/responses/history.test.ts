@@ -1,8 +1,12 @@
 import assert from 'node:assert/strict'
+import { randomBytes } from 'node:crypto'
 import { after, before, test } from 'node:test'
+import { sql } from 'kysely'
+import type { Db } from '../../../server/platform/db/db.ts'
 import { loadContext, loadHistory, resolveReferences } from '../../../server/responses/context/load.ts'
-import type { Item } from '../../../server/responses/schema/items.ts'
+import type { Item, OutputItem } from '../../../server/responses/schema/items.ts'
 import type { ResponseObject } from '../../../server/responses/schema/response.ts'
+import { findResponse } from '../../../server/responses/stored/store/responses.ts'
 import { newColleague, newCustomer, startApp, type TestApp, type TestPerson } from '../../support/http/app.ts'
 import { assistantMessage, responseObject, storeChain, storeResponse, userMessage } from './stored-responses.ts'
 
@@ -184,6 +188,26 @@ test('references are read up to a limit in bytes; an item counts each time it is
   const { id } = await storeResponse(app, person, {}, [userMessage('d'.repeat(1_000_000), 'msg_known')])
   const known = { ...entries(Array.from({ length: 100 }, () => 'msg_known')), previous_response_id: id }
   await refused(load(known), 'context_length_exceeded', /more than 67108864 bytes/)
+})
+
+test('references beyond the limit, and a response too large to return, are refused without reading their items', async () => {
+  // Text that does not compress is stored beside its row.
+  const items = Array.from({ length: 4 }, (_, n) => userMessage(randomBytes(300_000).toString('base64'), `msg_big${n}`))
+  const { id } = await storeResponse(app, person, { output: items as unknown as OutputItem[] })
+  const pagesBesideRows = async (work: (db: Db) => Promise<unknown>) =>
+    await app.ctx.db.transaction().execute(async (tx) => {
+      await work(tx)
+      const { rows } = await sql<{ pages: bigint }>`
+        select pg_stat_get_xact_blocks_fetched(reltoastrelid) as pages from pg_class where relname = 'response_items'`.execute(tx)
+      return Number(rows[0]!.pages)
+    })
+  const ids = ['msg_big0', 'msg_big1', 'msg_big2', 'msg_big3']
+  const limits = { bytes_max: 1_000_000 }
+  const references = (db: Db) => refused(resolveReferences({ db }, person, ids, limits), 'context_length_exceeded', /1000000/)
+  assert.equal(await pagesBesideRows(references), 0)
+  const whole = async (db: Db) => assert.equal((await findResponse(db, person, { id, ...limits }))!.body, null)
+  assert.equal(await pagesBesideRows(whole), 0)
+  assert.ok((await pagesBesideRows((db) => resolveReferences({ db }, person, ids, { bytes_max: 2_000_000 }))) > 100)
 })
 
 test('an id used twice in one request is that of the later item, and both items are stored', async () => {

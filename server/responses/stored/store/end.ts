@@ -29,8 +29,8 @@ export async function endResponse(
       where id = ${row.id} and finished_at is null and claim_id is not distinct from ${row.claim_id}
       returning id
     ), inserted as (
-      insert into response_items (response_id, direction, position, org_id, user_id, item_id, item)
-      select id, 'output', n, ${row.org_id}, ${row.user_id}, item_id, item
+      insert into response_items (response_id, direction, position, org_id, user_id, item_id, item, size_bytes)
+      select id, 'output', n, ${row.org_id}, ${row.user_id}, item_id, item, octet_length(item::text)
       from ended, rows from (json_array_elements(${items}::json), unnest(${item_ids}::text[])) with ordinality as e (item, item_id, n)
     )
     select id from ended`.execute(tx)

@@ -3,7 +3,7 @@ import type { Db } from '../../../platform/db/db.ts'
 import { comparisonOf, type Order } from '../../../platform/http/list.ts'
 import type { Item } from '../../schema/items.ts'
 import type { ResponseStatus } from '../../schema/response.ts'
-import { itemKey, type Owner } from './responses.ts'
+import { itemBytes, itemKey, type Owner } from './responses.ts'
 
 type ItemRow = Owner & {
   response_id: string
@@ -13,6 +13,8 @@ type ItemRow = Owner & {
   item_id: string
   written: Generated<bigint>
   item: Item
+  /** Null for items of former versions. */
+  size_bytes: Generated<number | null>
 }
 
 declare module '../../../platform/db/db.ts' {
@@ -76,7 +78,7 @@ export async function findItems(
   const result = await sql<{ id: string; size_bytes: bigint; item: Item | null }>`
     with newest as materialized (
       select wanted.id, found.written, found.size_bytes from unnest(${[...ids.keys()]}::text[]) as wanted (id) cross join lateral (
-        select i.written, octet_length(i.item::text)::bigint as size_bytes from response_items i
+        select i.written, ${itemBytes}::bigint as size_bytes from response_items i
         where i.org_id = ${owner.org_id} and i.user_id = ${owner.user_id} and i.item_id = wanted.id
         order by i.written desc limit 1) found
     )

@@ -149,13 +149,16 @@ export async function insertResponses(db: Db, list: readonly WrittenResponse[]):
              case when queued then now end
       from given
     )
-    insert into response_items (response_id, direction, position, org_id, user_id, item_id, item)
+    insert into response_items (response_id, direction, position, org_id, user_id, item_id, item, size_bytes)
     select id, case when n <= inputs then 'input' else 'output' end, case when n <= inputs then n else n - inputs end,
-           org_id, user_id, item_id, item
+           org_id, user_id, item_id, item, octet_length(item::text)
     from given, rows from (json_array_elements(items), json_array_elements_text(item_ids)) with ordinality as e (item, item_id, n)`.execute(
     db,
   )
 }
+
+/** The bytes of an item `i` as JSON, in SQL. */
+export const itemBytes = sql`coalesce(i.size_bytes, octet_length(i.item::text))`
 
 /** An id as it is indexed: a long one by its digest, since a row of an index holds at most 2,704 bytes. */
 export function itemKey(id: string): string {
@@ -187,7 +190,7 @@ export async function findResponse(
              select coalesce(json_agg(i.item order by i.position), '[]') from response_items i
              where i.response_id = r.id and i.direction = 'output') end as output
     from responses r cross join lateral (
-      select octet_length(r.body::text) + coalesce(sum(octet_length(i.item::text)), 0)::bigint as bytes from response_items i
+      select octet_length(r.body::text) + coalesce(sum(${itemBytes}), 0)::bigint as bytes from response_items i
       where i.response_id = r.id and i.direction = 'output') size
     where r.org_id = ${owner.org_id} and r.user_id = ${owner.user_id} and r.id = ${id}`.execute(db)
   const row = result.rows[0]
