@@ -7,6 +7,8 @@ export type ChildOptions = {
   owner?: string | undefined
   /** In which queue it waits under the limit for all children. Default `repair`. */
   kind?: ChildKind | undefined
+  /** Whether the caller has a slot of `enterChild` already, for several children one after the other. Default false. */
+  has_slot?: boolean | undefined
   /** From the start of the child, not counting the wait for a slot. */
   time_limit_seconds: number
   /** Of the child and what it starts; beyond it the child ends itself. Default 1200. */
@@ -58,7 +60,7 @@ export class ChildError extends Error {
  * more. Throws ChildError, ChildrenBusy, or the signal's reason.
  */
 export async function runChild<T>(entry: URL, task: unknown, options: ChildOptions): Promise<T> {
-  const leave = await enterChild(options.kind ?? 'repair', options)
+  const leave = options.has_slot ? () => {} : await enterChild(options.kind ?? 'repair', options)
   try {
     options.signal?.throwIfAborted()
     const child = takeIdle(entry) ?? (await startChild(entry, options))

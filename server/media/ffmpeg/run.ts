@@ -16,6 +16,8 @@ export type MediaWork = {
 export type FfmpegOptions = MediaWork & {
   /** As for `runChild`. */
   kind?: ChildKind | undefined
+  /** As for `runChild`. */
+  has_slot?: boolean | undefined
   time_limit_seconds: number
   /** 0 to 1, never falling; needs `duration_seconds` in the run. */
   on_progress?: ((progress: number) => void) | undefined

@@ -4,7 +4,7 @@ import { open } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
-import { ChildrenBusy, isChildQueueFull } from '../../../media/children/concurrency-limit.ts'
+import { ChildrenBusy, enterChild, isChildQueueFull } from '../../../media/children/concurrency-limit.ts'
 import { ChildError, runChild } from '../../../media/children/run.ts'
 import { chooseRunner, FfmpegError, type FfmpegRunner } from '../../../media/ffmpeg/choose.ts'
 import { runFfmpeg } from '../../../media/ffmpeg/run.ts'
@@ -160,11 +160,15 @@ function workOf(request: RenderRequest, { runner, inputs }: { runner: FfmpegRunn
   const script = { prompt, seconds, size: { width, height }, seed_text: `${job_id}\n${seed}\n${prompt}`, inputs }
   return async (render): Promise<RenderState> => {
     const { dir } = render
-    const limits = { signal: render.abort.signal, kind: 'render', time_limit_seconds: 120 + 30 * seconds } as const
+    const { signal } = render.abort
+    const limits = { signal, has_slot: true, time_limit_seconds: 120 + 30 * seconds }
     const onProgress = (progress: number) => {
       render.state = { state: 'running', progress: Math.min(99, Math.floor(progress * 100)), next_poll_seconds: 1 }
     }
+    let leave: (() => void) | undefined
     try {
+      // For both children: the drawings of renders that wait for the second one would fill the disk.
+      leave = await enterChild('render', { signal })
       const task: DrawTask = { script, dir }
       const timeline = await runChild<Timeline>(new URL('./child.ts', import.meta.url), task, limits)
       onProgress(DRAWN)
@@ -177,6 +181,8 @@ function workOf(request: RenderRequest, { runner, inputs }: { runner: FfmpegRunn
       return { state: 'succeeded', output: null }
     } catch (error) {
       return { state: 'failed', error: failureOf(error, inputs) }
+    } finally {
+      leave?.()
     }
   }
 }

@@ -174,6 +174,20 @@ test('one attempt is one render; a canceled one is killed, forgotten and leaves 
   await own.close?.()
 })
 
+test('a render that waits for another draws nothing meanwhile', async () => {
+  limitChildren(2)
+  const own = storyboardVideo({ work_dir: join(dir, 'waiting'), runner: { kind: 'wasm' } })
+  const ticket = await own.start(smallRequest({ job_id: 'first' }, 384, 384), signal)
+  const waiting = await own.start(smallRequest({ job_id: 'waiting' }, 384, 384), signal)
+  const progress = async () => {
+    const state = await own.poll(ticket, signal)
+    return state.state === 'running' ? state.progress! : 100
+  }
+  while ((await progress()) < 12) await pause(20)
+  assert.deepEqual(await own.poll(waiting, signal), { state: 'running', progress: 0, next_poll_seconds: 1 })
+  await own.close?.()
+})
+
 test('a ticket of an earlier process is lost, and its renderer died with it', {
   skip: process.platform === 'linux' ? false : 'reads /proc: run it on Linux',
 }, async () => {
