@@ -196,14 +196,21 @@ test('references beyond the limit, and a response too large to return, are refus
   const { id } = await storeResponse(app, person, { output: items as unknown as OutputItem[] })
   const pagesBesideRows = async (work: (db: Db) => Promise<unknown>) =>
     await app.ctx.db.transaction().execute(async (tx) => {
+      const fetched = async () => {
+        const { rows } = await sql<{ pages: bigint }>`
+          select pg_stat_get_xact_blocks_fetched(reltoastrelid) as pages from pg_class where relname = 'response_items'`.execute(
+          tx,
+        )
+        return Number(rows[0]!.pages)
+      }
+      const before = await fetched()
       await work(tx)
-      const { rows } = await sql<{ pages: bigint }>`
-        select pg_stat_get_xact_blocks_fetched(reltoastrelid) as pages from pg_class where relname = 'response_items'`.execute(tx)
-      return Number(rows[0]!.pages)
+      return (await fetched()) - before
     })
   const ids = ['msg_big0', 'msg_big1', 'msg_big2', 'msg_big3']
   const limits = { bytes_max: 1_000_000 }
-  const references = (db: Db) => refused(resolveReferences({ db }, person, ids, limits), 'context_length_exceeded', /1000000/)
+  const references = (db: Db) =>
+    refused(resolveReferences({ db }, person, ids, limits), 'context_length_exceeded', /1000000/)
   assert.equal(await pagesBesideRows(references), 0)
   const whole = async (db: Db) => assert.equal((await findResponse(db, person, { id, ...limits }))!.body, null)
   assert.equal(await pagesBesideRows(whole), 0)
