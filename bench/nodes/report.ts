@@ -3,7 +3,8 @@ import type { Kind, Seen } from './load.ts'
 import type { Outcome } from './try-way.ts'
 
 /** What happened in one way, in lines. */
-export function describeOutcome({ way, broken, seen, journals, broken_at, repaired_at, status }: Outcome): string {
+export function describeOutcome(outcome: Outcome): string {
+  const { way, broken, seen, journals, broken_at, repaired_at, status } = outcome
   const began = (at: number) => ((at - broken_at) / 1000).toFixed(1)
   const statesOf = ({ states }: Journal) => states.map(({ at, state }) => `${began(at)} ${state}`).join(' · ')
   return [
@@ -15,18 +16,24 @@ export function describeOutcome({ way, broken, seen, journals, broken_at, repair
       `journal ${name}    ${eventsOf(journal)}`,
     ]),
     ...(status === null ? [] : [`status       ${status.trim()}`]),
+    ...(outcome.fired === null ? [] : [`alerts       ${alertsOf(outcome)}`]),
     `broken       ${broken.length === 0 ? 'nothing' : broken.length}`,
     ...broken.slice(0, 50).map((each) => `  ${each}`),
     '',
   ].join('\n')
 }
 
-/** The head of the table of all outcomes. */
-export const HEAD = `| Way | Seconds | Clients saw | Longest wait | Chat p50, p99 | Job p50, p99 | Node a, node b | Lost or wrong |
-|---|---|---|---|---|---|---|---|`
+/** The head of the table of all outcomes, with or without alerts. */
+export function headOf({ alerts }: { alerts: boolean }): string {
+  const columns = ['Way', 'Seconds', 'Clients saw', 'Longest wait', 'Chat p50, p99', 'Job p50, p99', 'Node a, node b']
+  if (alerts) columns.push('Alerts: fired after, ended after repair', '`kinora admin status` said')
+  columns.push('Lost or wrong')
+  return `| ${columns.join(' | ')} |\n|${'---|'.repeat(columns.length)}`
+}
 
 /** One row of the table. */
-export function rowOf({ way, broken, seen, journals, broken_at, repaired_at }: Outcome): string {
+export function rowOf(outcome: Outcome): string {
+  const { way, broken, seen, journals, broken_at, repaired_at, fired } = outcome
   const worst = ({ states }: Journal) =>
     [...new Set(states.filter(({ at }) => at >= broken_at).map(({ state }) => state))]
       .filter((state) => state !== 'ready')
@@ -39,8 +46,30 @@ export function rowOf({ way, broken, seen, journals, broken_at, repaired_at }: O
     timesOf(seen, 'chat'),
     timesOf(seen, 'job'),
     `${worst(journals.a)}; ${worst(journals.b)}`,
+    ...(fired === null ? [] : [alertsOf(outcome), statusOf(outcome)]),
     broken.length === 0 ? 'nothing' : String(broken.length),
   ].join(' | ')} |`
+}
+
+function alertsOf({ fired, broken_at, repaired_at }: Outcome): string {
+  const texts = fired!.map(({ alert, fired_at, ended_at }) => {
+    const end = ended_at === null ? 'fires still' : seconds(ended_at - repaired_at)
+    return `${alert} ${seconds(fired_at - broken_at)}, ${end}`
+  })
+  return texts.join('; ') || 'none'
+}
+
+/** What is lost and which nodes are not ready, as the status says; or why there is none. */
+function statusOf({ status }: Outcome): string {
+  if (!status?.startsWith('{')) return status?.trim() ?? '-'
+  const { incidents, nodes, storage } = JSON.parse(status) as {
+    incidents: Array<{ subject: string }>
+    nodes: Array<{ state: string; reason: string | null }>
+    storage: { state: string | null }
+  }
+  const states = nodes.map(({ state, reason }) => (reason === null ? state : `${state}: ${reason}`))
+  const lost = incidents.map(({ subject }) => subject.replace(/^node .*/, 'node')).join(', ')
+  return `lost: ${lost || 'nothing'}; nodes ${states.join(', ')}; storage ${storage.state}`
 }
 
 function answersOf({ answers }: Seen): string {

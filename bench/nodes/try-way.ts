@@ -1,6 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { runAudit } from '../../server/audit/audit.ts'
 import { openDb } from '../../server/platform/db/db.ts'
+import { ENDS_SECONDS_MAX, type Fired, findWrong, NOTICED_SECONDS, startPrometheus } from './alerts.ts'
 import type { Installation } from './installation.ts'
 import { type Journal, openJournal, READY } from './journal.ts'
 import { KINDS, type Kind, type Seen, startLoad } from './load.ts'
@@ -17,8 +18,10 @@ export type Outcome = {
   /** When it was broken and repaired, by `performance.now()`. */
   broken_at: number
   repaired_at: number
-  /** What `kinora admin status --json` printed while it was broken; null where there is no such command. */
+  /** What `kinora admin status --json` printed while it was broken; null where it was not asked. */
   status: string | null
+  /** Null when alerts were not tried. */
+  fired: Fired[] | null
 }
 
 export type Effort = {
@@ -27,6 +30,8 @@ export type Effort = {
   short: boolean
   /** Whether to ask `kinora admin status` too. */
   has_status: boolean
+  /** Whether Prometheus runs beside it, and alerts have to fire and to end in time. */
+  alerts: boolean
 }
 
 /** Longest that is waited for all that has to happen before, while or after it is broken. Usually it takes a second or two. */
@@ -53,12 +58,14 @@ export async function tryWay(installation: Installation, way: Way, effort: Effor
   const crashes = crashesOf(installation)
   const doneSince = (kinds: readonly Kind[], since: number, when: string): Expected[] =>
     kinds.map((kind) => [`${kind} ${when}`, () => didOne(seen, kind, since)])
+  const alerts = effort.alerts ? await startPrometheus(installation) : null
   await untilAll(broken, doneSince(KINDS, 0, 'before it is broken'))
 
   const broken_at = performance.now()
   await attempt(broken, 'break', () => way.break(installation))
-  await pause(Math.max(0, way.seconds[length]! * 1000 - (performance.now() - broken_at)))
-  const { a, b, goes_on = [] } = way.expects
+  const { a, b, goes_on = [], alerts: expected = [] } = way.expects
+  const seconds = Math.max(way.seconds[length]!, alerts && expected.length > 0 ? NOTICED_SECONDS : 0)
+  await pause(Math.max(0, seconds * 1000 - (performance.now() - broken_at)))
   const shows = (name: 'a' | 'b', state: RegExp): Expected => [
     `/readyz of ${name} says ${state}`,
     () => journals[name].states.some((each) => each.at >= broken_at && state.test(each.state)),
@@ -68,7 +75,7 @@ export async function tryWay(installation: Installation, way: Way, effort: Effor
     ...(b ? [shows('b', b)] : []),
     ...doneSince(goes_on, broken_at, 'while it is broken'),
   ])
-  const status = effort.has_status ? (await installation.admin('status', '--json')).stdout : null
+  const status = effort.has_status ? await statusOf(installation) : null
 
   const repaired_at = performance.now()
   await attempt(broken, 'repair', () => way.repair?.(installation))
@@ -77,6 +84,10 @@ export async function tryWay(installation: Installation, way: Way, effort: Effor
   )
   await untilAll(broken, readyAgain)
   await untilAll(broken, doneSince(KINDS, repaired_at, 'after it is repaired'))
+  await alerts?.untilNone(ENDS_SECONDS_MAX)
+  const fired = (await alerts?.fired()) ?? null
+  await alerts?.stop()
+  if (fired) broken.push(...findWrong(fired, { expected, broken_at, repaired_at }))
   await load.stop(WAIT_SECONDS_MAX)
   await attempt(broken, 'end of what was in progress', () => untilQuiet(database.pool, QUIET_SECONDS_MAX[length]))
   for (const journal of Object.values(journals)) await journal.close()
@@ -87,7 +98,7 @@ export async function tryWay(installation: Installation, way: Way, effort: Effor
   if (crashesOf(installation) > crashes) broken.push(`nodes ended by themselves: ${crashesOf(installation) - crashes}`)
   const errors = [...seen.answers].filter(([what]) => what !== '200')
   if (way.expects.unnoticed && errors.length > 0) broken.push(`clients noticed: ${JSON.stringify(errors)}`)
-  return { way, broken, seen, journals, broken_at, repaired_at, status }
+  return { way, broken, seen, journals, broken_at, repaired_at, status, fired }
 }
 
 type Expected = [what: string, isSo: () => boolean]
@@ -104,6 +115,12 @@ async function untilAll(broken: string[], expected: readonly Expected[]): Promis
 /** Whether a client began and ended work of this kind after a time. */
 function didOne({ done }: Seen, kind: Kind, after: number): boolean {
   return done.some((each) => each.kind === kind && each.began >= after)
+}
+
+/** What an operator reads, or why there is nothing to read. */
+async function statusOf({ admin }: Installation): Promise<string> {
+  const { stdout, stderr } = await admin('status', '--json')
+  return stdout || stderr
 }
 
 async function attempt(broken: string[], what: string, work: () => unknown): Promise<void> {

@@ -4,6 +4,9 @@ import type { Installation } from '../installation.ts'
 import { withoutSmallDisk } from '../small-disk.ts'
 import type { Way } from './way.ts'
 
+/** No node can use it, and requests are 503. */
+const UNUSABLE = ['KinoraDatabaseUnreachable', 'KinoraServerErrors']
+
 /** What happens to PostgreSQL, or between it and the nodes. */
 export const database: readonly Way[] = [
   {
@@ -12,7 +15,7 @@ export const database: readonly Way[] = [
     seconds: { long: 20, short: 3 },
     break: (installation) => installation.database.stop(),
     repair: (installation) => installation.database.start(),
-    expects: { a: /^database/, b: /^database/ },
+    expects: { a: /^database/, b: /^database/, alerts: UNUSABLE },
   },
   {
     name: 'database-read-only',
@@ -20,7 +23,7 @@ export const database: readonly Way[] = [
     seconds: { long: 20, short: null },
     break: (installation) => installation.database.configure('alter system set default_transaction_read_only = on'),
     repair: (installation) => installation.database.configure('alter system reset default_transaction_read_only'),
-    expects: { a: /^database read_only/, b: /^database read_only/ },
+    expects: { a: /^database read_only/, b: /^database read_only/, alerts: UNUSABLE },
   },
   {
     name: 'database-disk-full',
@@ -29,7 +32,7 @@ export const database: readonly Way[] = [
     missing: withoutSmallDisk,
     break: ({ disks }) => disks!.database.fill(),
     repair: ({ disks }) => disks!.database.free(),
-    expects: { a: /^database/, b: /^database/ },
+    expects: { a: /^database/, b: /^database/, alerts: UNUSABLE },
   },
   {
     name: 'cut-off',
@@ -38,7 +41,7 @@ export const database: readonly Way[] = [
     seconds: { long: 30, short: null },
     break: ({ network }) => network.database.a.stall(),
     repair: ({ network }) => network.database.a.restore(),
-    expects: { a: /^database/, goes_on: ['job', 'response', 'chat', 'stream'] },
+    expects: { a: /^database/, goes_on: ['job', 'response', 'chat', 'stream'], alerts: ['KinoraNodeUnready'] },
   },
   {
     name: 'transaction-pooler',
@@ -51,7 +54,7 @@ export const database: readonly Way[] = [
       leadTo(installation, pooler.url)
     },
     repair: (installation) => leadTo(installation, installation.database.url),
-    expects: { a: /^database sessions_shared/, b: /^database sessions_shared/ },
+    expects: { a: /^database sessions_shared/, b: /^database sessions_shared/, alerts: UNUSABLE },
   },
 ]
 

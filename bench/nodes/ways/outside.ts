@@ -15,7 +15,7 @@ export const outside: readonly Way[] = [
     seconds: { long: 140, short: 20 },
     break: ({ network }) => network.engine.cut(),
     repair: ({ network }) => network.engine.restore(),
-    expects: { goes_on: ['response', 'chat', 'stream'] },
+    expects: { goes_on: ['response', 'chat', 'stream'], alerts: ['KinoraEngineDown'] },
   },
   {
     name: 'slow-receiver',

@@ -19,7 +19,7 @@ export const processes: readonly Way[] = [
     seconds: { long: 30, short: 4 },
     break: ({ nodes }) => nodes.a.signal('SIGSTOP'),
     repair: ({ nodes }) => nodes.a.signal('SIGCONT'),
-    expects: { a: /^silent/, goes_on: ALL },
+    expects: { a: /^silent/, goes_on: ALL, alerts: ['KinoraDown'] },
   },
   {
     name: 'clock',

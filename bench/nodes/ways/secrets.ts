@@ -26,7 +26,7 @@ export const secrets: readonly Way[] = [
       writeFileSync(previous, `${before}\n`)
       await reload(installation)
       await until('signing secrets are encrypted with the new secret', () =>
-        logs.some(({ log_file, begin }) => /webhook_secrets_encrypted.*"0 left"/.test(readSince(log_file, begin))),
+        logs.some(({ log_file, begin }) => /"0 left".*"webhook_secrets_encrypted"/.test(readSince(log_file, begin))),
       )
       writeFileSync(previous, '')
       await reload(installation)

@@ -12,7 +12,7 @@ export const storage: readonly Way[] = [
     seconds: { long: 20, short: 3 },
     break: ({ network }) => network.bucket.cut(),
     repair: ({ network }) => network.bucket.restore(),
-    expects: { a: /storage away/, b: /storage away/, goes_on: WITHOUT_FILES },
+    expects: { a: /storage away/, b: /storage away/, goes_on: WITHOUT_FILES, alerts: ['KinoraStorageAway'] },
   },
   {
     name: 'bucket-hangs',
@@ -20,7 +20,7 @@ export const storage: readonly Way[] = [
     seconds: { long: 40, short: null },
     break: ({ network }) => network.bucket.stall(),
     repair: ({ network }) => network.bucket.restore(),
-    expects: { a: /storage away/, b: /storage away/, goes_on: WITHOUT_FILES },
+    expects: { a: /storage away/, b: /storage away/, goes_on: WITHOUT_FILES, alerts: ['KinoraStorageAway'] },
   },
   {
     name: 'bucket-slow',
@@ -37,6 +37,6 @@ export const storage: readonly Way[] = [
     missing: withoutSmallDisk,
     break: ({ disks }) => disks!.a.fill(),
     repair: ({ disks }) => disks!.a.free(),
-    expects: { a: /^storage full/, goes_on: ['job', ...WITHOUT_FILES] },
+    expects: { a: /^storage full/, goes_on: ['job', ...WITHOUT_FILES], alerts: ['KinoraNodeUnready'] },
   },
 ]

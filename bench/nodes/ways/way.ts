@@ -20,6 +20,8 @@ export type Way = {
     b?: RegExp
     /** What clients begin and end while it is broken. */
     goes_on?: readonly Kind[]
+    /** Alerts that fire while it is broken, when it is broken for long enough; no other may. */
+    alerts?: readonly string[]
     /** Whether no client may see an error or a connection that ends. */
     unnoticed?: true
   }
