@@ -111,3 +111,13 @@ export async function listIncidents(db: Db, { limit }: { limit: number }): Promi
     .limit(limit + 1)
     .execute()
 }
+
+/** Incidents that began or lasted since then. */
+export async function countIncidentsSince(db: Db, since: Date): Promise<number> {
+  const { count } = await db
+    .selectFrom('incidents')
+    .select(({ fn }) => fn.countAll<bigint>().as('count'))
+    .where((is) => is.or([is('until', 'is', null), is('until', '>=', since)]))
+    .executeTakeFirstOrThrow()
+  return Number(count)
+}

@@ -56,6 +56,7 @@ test('a service shows its node, database, storage, engines and queues, also on a
   assert.match(node.migration, /^\d{4}-/)
   assert.equal(node.migration, found.database.migration)
   assert.equal(found.database.read_only, false)
+  assert.equal(found.incidents_last_hour, 0)
   assert.deepEqual(found.storage, { kind: 'disk', state: 'ok', processes: 1 })
   assert.deepEqual(
     found.engines

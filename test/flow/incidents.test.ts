@@ -65,7 +65,7 @@ test('an outage of the database is one incident with its begin and end, written 
     ...['id', 'subject', 'node_id', 'since', 'until', 'duration_seconds', 'times', 'detail'],
   ])
   const { stdout } = await runCommand(['admin', 'incidents'], env)
-  assert.match(stdout, /^since +for +what +times +detail\n\S+Z +\S+ +database +1 /)
+  assert.match(stdout, /^since +until +for +what +times +detail\n\S+Z +\S+Z +\S+ +database +1 /)
 })
 
 /** A process of a node that reports to the database; nothing else runs in it. */

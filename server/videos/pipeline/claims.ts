@@ -1,4 +1,5 @@
 import { type RawBuilder, sql } from 'kysely'
+import type { Config } from '../../config/config.ts'
 import type { Context } from '../../context.ts'
 import { addSeconds } from '../../platform/clock.ts'
 import type { Db } from '../../platform/db/db.ts'
@@ -24,15 +25,20 @@ function claimsOfJobs(queue: QueueTable): Claims<Job> {
   return { ...claims, claim: async (db, wanted) => withAttempts(db, await claims.claim(db, wanted)) }
 }
 
+/** How long a job may be `queued` or `in_progress` before it fails. */
+export function stageLimitSeconds(
+  { limits, video_models }: Config,
+  { status, model }: { status: string; model: string },
+): number {
+  const { render_seconds } = video_models.find(({ id }) => id === model) ?? limits
+  return status === 'queued' ? limits.queue_seconds : render_seconds
+}
+
 /** For metrics. */
 export function observedVideoQueues(live: Pick<Context, 'config'>): readonly ObservedQueue[] {
   const states = STATUSES.filter((status) => !isTerminal(status))
   const since = sql`case status when 'queued' then queued_at when 'in_progress' then render_started_at end`
-  const limitSeconds = (state: string, model: string) => {
-    const { limits, video_models } = live.config
-    const { render_seconds } = video_models.find(({ id }) => id === model) ?? limits
-    return state === 'queued' ? limits.queue_seconds : render_seconds
-  }
+  const limitSeconds = (status: string, model: string) => stageLimitSeconds(live.config, { status, model })
   const shared = { state: sql`status`, created: sql`created_at` }
   return [
     { ...OPEN, queue: VIDEO_QUEUE, ...shared, states, timed: { since, limitSeconds } },

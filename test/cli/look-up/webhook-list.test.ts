@@ -62,7 +62,7 @@ test('webhook list --failing has endpoints that fail, with the last status, what
     [],
   )
   const { stdout } = await list('--failing')
-  assert.match(stdout, /^organiz\S+ +url +failing since +last try +waiting +next try\n/)
+  assert.match(stdout, /^organiz\S+ +url +failing since +last status +waiting +next try\n/)
   assert.match(
     stdout,
     /\nAcme\S* +http\S+ +\d\d-\d\d \d\d:\d\dZ 3h +503 +2 +due 2h\n$|\nAcme\S* .* 3h +503 +2 +due \d+[mh]\n$/,

@@ -1,10 +1,13 @@
 import { findChargeOfJob, findHold } from '../../../billing/store.ts'
+import type { Config } from '../../../config/config.ts'
 import { type EventDelivery, listDeliveriesOfSubject } from '../../../events/store/deliveries.ts'
 import { findOrganizationNames } from '../../../identity/people/store.ts'
 import { findNodes } from '../../../nodes/store.ts'
+import { addSeconds } from '../../../platform/clock.ts'
 import type { Db } from '../../../platform/db/db.ts'
 import { formatMoney } from '../../../platform/money.ts'
 import { listRecordsOfJob } from '../../../videos/moderation/records.ts'
+import { stageLimitSeconds } from '../../../videos/pipeline/claims.ts'
 import { findAttempts, findRunningJobOfAnyOrg, type Job } from '../../../videos/pipeline/store.ts'
 import type { Attempt } from '../../../videos/render/attempt.ts'
 import { findUrls } from '../../../webhooks/store.ts'
@@ -16,14 +19,14 @@ export const jobShow = command({
   records: null,
   summary: 'show a video job without its prompt: stages, starts, what it waits for, money, webhooks',
   flags: { id: { value: '<video_...>', help: 'The job', required: true } },
-  async run({ db, clock }, { id }) {
+  async run({ db, clock, config }, { id }) {
     const found = await db
       .transaction()
       .setIsolationLevel('repeatable read')
       .setAccessMode('read only')
       .execute((tx) => find(tx, id))
     if (!found) throw new CommandError(`There is no job ${id}. Jobs that were deleted are gone.`)
-    const json = viewOf(found, clock.now())
+    const json = viewOf(found, { config, now: clock.now() })
     return { json, rows: linesOf(json, clock.now()).map((line) => [line]) }
   },
 })
@@ -53,7 +56,7 @@ async function find(db: Db, id: string) {
 
 type View = ReturnType<typeof viewOf>
 
-function viewOf(found: Found, now: Date) {
+function viewOf(found: Found, { config, now }: { config: Config; now: Date }) {
   const { job, organization, attempts, moderation, hold, charge, deliveries, urls, workers } = found
   const { org_id: organization_id, cost, error_code: code, inputs } = job
   const { id, request_id, user_id, key_id, model, seconds, aspect_ratio, currency } = job
@@ -70,6 +73,7 @@ function viewOf(found: Found, now: Date) {
       finished_at,
     },
     waits: waitOf(job, { now, workers }),
+    fails_at: failsAt(job, config),
     next_step: nextStepOf(job),
     stages: stagesOf(job),
     moderation: moderation.map(({ stage, verdict, categories, engine, created_at }) => ({
@@ -80,6 +84,13 @@ function viewOf(found: Found, now: Date) {
     charge: charge && { ...charge, amount: formatMoney(-charge.amount) },
     deliveries: deliveries.map((each) => deliveryView(each, urls)),
   }
+}
+
+/** When a job that hangs in its stage fails; null where it may stay. */
+function failsAt(job: Job, config: Config): Date | null {
+  const { status, queued_at, render_started_at } = job
+  const since = status === 'queued' ? queued_at : status === 'in_progress' ? render_started_at : null
+  return since && addSeconds(since, stageLimitSeconds(config, job))
 }
 
 function nextStepOf({ finished_at, next_run_at, cancel_due_at, tries, claimed_until }: Job) {
@@ -127,6 +138,7 @@ function linesOf(view: View, now: Date): string[] {
     ...(error ? labeled('failed', `${error.code}: ${error.message}`) : []),
     ...(waits ? labeled('waits for', `${waits.for}, since ${time(waits.since)}`) : []),
     ...(waits ? labeled('', waits.detail) : []),
+    ...(view.fails_at ? labeled('fails', `${time(view.fails_at)}, unless it ends before`) : []),
     ...(next_step ? labeled('next step', nextStepText(next_step, time)) : []),
     '',
     ...tableLines(view.stages, [
@@ -149,7 +161,7 @@ function linesOf(view: View, now: Date): string[] {
       charge ? `${charge.amount} ${view.currency}, ${charge.id}, ${time(charge.created_at)}` : 'none',
     ),
     ...view.deliveries.flatMap((each) => labeled('webhook', deliveryText(each, time))),
-    ...(view.deliveries.length === 0 ? labeled('webhook', 'none') : []),
+    ...(view.deliveries.length === 0 ? labeled('webhook', view.finished_at === null ? 'none yet' : 'none') : []),
   ]
 }
 

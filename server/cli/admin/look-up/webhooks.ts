@@ -39,7 +39,7 @@ export const webhookList = command({
         { heading: 'url', text: ({ url }: View) => url, elastic: true },
         { heading: 'failing since', text: ({ failing_since: at }: View) => at && `${shortTime(at)} ${ageOf(at, now)}` },
         { heading: 'off', text: ({ disabled_reason }: View) => disabled_reason },
-        { heading: 'last try', text: lastTry },
+        { heading: 'last status', text: lastStatus },
         {
           heading: 'waiting',
           text: ({ waiting }: View) => `${waiting}${waiting === COUNTED_MAX ? '+' : ''}`,
@@ -56,7 +56,7 @@ function backlogOf(backlog: DeliveryBacklog | undefined) {
   return { waiting, next_try_at, last_try_at, last_status: status_code, last_error: error }
 }
 
-function lastTry({ last_status, last_error }: ReturnType<typeof backlogOf>): string | null {
+function lastStatus({ last_status, last_error }: ReturnType<typeof backlogOf>): string | null {
   return last_status === null ? last_error : String(last_status)
 }
 

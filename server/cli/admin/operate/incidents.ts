@@ -25,10 +25,16 @@ function viewOf({ id, subject, node_id, since, until, times, detail }: IncidentR
 }
 
 export function incidentTable(rows: readonly IncidentRow[], now: Date): string[][] {
-  const head = ['since', 'for', 'what', 'times', 'detail']
+  const head = ['since', 'until', 'for', 'what', 'times', 'detail']
   const table = rows.map(({ since, until, subject, times, detail }) => {
-    const lasted = until === null ? `${span(since, now)}, lasts` : span(since, until)
-    return [time(since), lasted, subject, String(times), detail]
+    return [
+      time(since),
+      until === null ? 'lasts' : time(until),
+      span(since, until ?? now),
+      subject,
+      String(times),
+      detail,
+    ]
   })
   return fitted([head, ...table])
 }

@@ -4,7 +4,7 @@ import { observedDeliveryQueue } from '../../../events/store/delivery-claims.ts'
 import { findLastActivity } from '../../../identity/activity/store.ts'
 import { findOrganizationNames } from '../../../identity/people/store.ts'
 import { findNodes, type NodeRow } from '../../../nodes/store.ts'
-import { findLastingIncidents } from '../../../operations/store-incidents.ts'
+import { countIncidentsSince, findLastingIncidents } from '../../../operations/store-incidents.ts'
 import { findProcesses, type ProcessRow, SILENT_SECONDS } from '../../../operations/store-processes.ts'
 import { findRefusals } from '../../../operations/store-refusals.ts'
 import { readServerStatus } from '../../../operations/store-server.ts'
@@ -34,6 +34,7 @@ export async function readStatus({ db, config }: { db: Db; config: Config }, now
     switches,
     intake: switches.find(({ name }) => name === INTAKE)?.state ?? 'running',
     incidents: await findLastingIncidents(db),
+    incidents_last_hour: await countIncidentsSince(db, addSeconds(now, -HOUR_SECONDS)),
     nodes: nodes.map((node) => nodeView(node, { processes, now })),
     database: await readServerStatus(db),
     storage: storageOf(reporting),

@@ -18,7 +18,7 @@ export const status = command({
 function statusLines(status: Status): string[] {
   const { incidents, checked_at: now } = status
   const sections = [
-    incidents.length === 0 ? ['Nothing is lost.'] : ['Lost now', ...lines(incidentTable(incidents, now))],
+    incidents.length === 0 ? [calmLine(status)] : ['Lost now', ...lines(incidentTable(incidents, now))],
     factLines(status),
     ...(status.switches.length === 0 ? [] : [['Paused', ...switchLines(status)]]),
     ['Nodes', ...nodeLines(status)],
@@ -28,6 +28,11 @@ function statusLines(status: Status): string[] {
     ['Refused in the last hour', ...refusalLines(status)],
   ]
   return sections.flatMap((section, i) => (i === 0 ? section : ['', ...section]))
+}
+
+/** Of the database, storage, engines and nodes: jobs that hang and webhooks that fail are further down. */
+function calmLine({ incidents_last_hour: count }: Status): string {
+  return `No outage now. ${count === 0 ? 'None' : `${count}, see kinora admin incidents,`} in the last hour.`
 }
 
 function factLines({ checked_at: now, database, storage, audit, backup }: Status): string[] {
