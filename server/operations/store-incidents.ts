@@ -95,6 +95,11 @@ export async function endUnseen(tx: Tx): Promise<void> {
         and p.reported_at > now() - ${SILENT_SECONDS} * interval '1 second')`.execute(tx)
 }
 
+/** Ends what a copy of the database has lasting, of which nothing is known after it was taken. */
+export async function endAtCopy(db: Db, taken_at: Date): Promise<void> {
+  await sql`update incidents set until = greatest(since, ${taken_at}::timestamptz) where until is null`.execute(db)
+}
+
 export async function deleteOldIncidents(db: Db): Promise<void> {
   await sql`
     delete from incidents where until < now() - ${KEPT_DAYS} * interval '1 day'

@@ -116,6 +116,29 @@ test('the previous secrets of a data directory are in its backup, since second f
   assert.equal(statSync(join(at('of rotated'), 'secret.previous')).mode & 0o077, 0)
 })
 
+test('an incident that lasted when the backup was taken ends with it in the copy: what came of it is not known there', async (t) => {
+  const seen =
+    "insert into process_states (node_id, pid, reported_at, away, state) values ('node_a', 1, now() + interval '1 hour', '{bucket}', '{}')"
+  await database.pool.query(seen)
+  const lost = `insert into incidents (id, subject, node_id, since, until, detail) values
+    ('inc_lasting', 'bucket', 'node_a', now() - interval '1 hour', null, 'refused'),
+    ('inc_ended', 'database', 'node_a', now() - interval '3 hours', now() - interval '2 hours', 'refused')`
+  await database.pool.query(lost)
+  const { taken_at } = await takeBackup(options(at('with incidents')))
+  const external = await emptyDatabase()
+  t.after(external.drop)
+  await restoreBackup({ ...into('of incidents', at('with incidents')), database_url: external.url })
+  const copy = new pg.Client({ connectionString: external.url })
+  await copy.connect()
+  const { rows } = await copy.query('select id, until from incidents order by since')
+  await copy.end()
+  const ended = await database.pool.query("select until from incidents where id = 'inc_ended'")
+  assert.deepEqual(rows, [
+    { id: 'inc_ended', until: ended.rows[0].until },
+    { id: 'inc_lasting', until: new Date(taken_at) },
+  ])
+})
+
 /** A copy of a backup that is intact, but announces a row of `users` too many. */
 async function backupWithoutARow(name: string): Promise<string> {
   await takeBackup(options(at(name)))

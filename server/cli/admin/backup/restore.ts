@@ -6,6 +6,7 @@ import type { StorageConfig } from '../../../config/storage.ts'
 import { adoptInstallation, RESTORED } from '../../../files/installation.ts'
 import { openStorage, requireReachable } from '../../../files/open-blobs.ts'
 import { findInstallation, insertInstallation, isUnused } from '../../../files/store/installation.ts'
+import { endAtCopy } from '../../../operations/store-incidents.ts'
 import type { Blobs } from '../../../platform/blobs/blobs.ts'
 import { type DataDir, openDataDir, restoringMark } from '../../../platform/data-dir.ts'
 import { fileToRows } from '../../../platform/db/copy/table-file.ts'
@@ -122,6 +123,7 @@ async function fill(
   await loadRows(options.from, manifest, side.pool)
   failpoint('restore_rows_loaded')
   await migrate(side.pool)
+  await endAtCopy(side.db, new Date(manifest.taken_at))
   await side.pool.query('analyze')
   if (options.storage.kind === 's3') left.push(leftInBucket(options.storage))
   await restoreBlobs(options.from, manifest, blobs)
