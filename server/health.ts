@@ -56,6 +56,7 @@ export function healthEndpoints({
   check: () => Promise<Health>
   isStopping: () => boolean
 }): readonly Endpoint[] {
+  let readAudit: ReturnType<typeof openLastAudit> | null = null
   return [
     endpoint({
       method: 'GET',
@@ -65,7 +66,7 @@ export function healthEndpoints({
       internal: true,
       response: AliveView,
       async handle(_ctx, { reply }) {
-        const { database, storage } = await within(ALIVE_MS, check(), NOT_ANSWERED)
+        const { database, storage } = await within(ALIVE_MS, check(), () => NOT_ANSWERED)
         return reply.header('cache-control', 'no-store').send({ status: 'ok', database, storage })
       },
     }),
@@ -77,8 +78,8 @@ export function healthEndpoints({
       internal: true,
       response: ReadyView,
       async handle({ db }, { reply }) {
-        const { database, storage } = await check()
-        const audit = database === 'ok' ? await lastAudit(db).catch(() => NOT_AUDITED) : NOT_AUDITED
+        readAudit ??= openLastAudit(db)
+        const [{ database, storage }, audit] = await Promise.all([check(), readAudit()])
         const reason = unreadyReason({ database, storage }, { stopping: isStopping() })
         const status = reason === null ? 'ok' : 'failing'
         return reply
@@ -106,21 +107,30 @@ const NOT_ANSWERED: Health = { status: 'failing', database: 'unreachable', stora
 
 const NOT_AUDITED = { ok: true, checked_at: null }
 
-async function lastAudit(db: Kysely<Database>): Promise<Static<typeof AuditView>> {
-  const state = await findAuditState(db)
-  return state ? { ok: state.broken.length === 0, checked_at: unixSeconds(state.checked_at) } : NOT_AUDITED
+/** Reads what the last audit found; while the database does not answer, what was read before. */
+function openLastAudit(db: Kysely<Database>): () => Promise<Static<typeof AuditView>> {
+  let known: Static<typeof AuditView> = NOT_AUDITED
+  return bounded(
+    LIMIT_MS,
+    () => known,
+    async () => {
+      const state = await findAuditState(db)
+      known = state ? { ok: state.broken.length === 0, checked_at: unixSeconds(state.checked_at) } : NOT_AUDITED
+      return known
+    },
+  )
 }
 
 /** A result is reused this long, so that frequent checks cost nothing. */
 const FRESH_MS = 1000
-/** Longest either check may take before it counts as failed. */
-const LIMIT_MS = 2000
+/** Longest a check may take before it counts as failed: monitors commonly give up after one to five seconds. */
+const LIMIT_MS = 1000
 /** Enough to meet a full disk: file systems keep a smaller file without taking a block. */
 const WRITTEN_BYTES = 65_536
 
 /**
  * Checks what every request needs: a database that can be used, and a small file written and removed again. It always answers within `limit_ms`; a check
- * that hangs goes on in the background and is not started a second time.
+ * that hangs goes on in the background, is not started a second time, and counts as failed until it ends.
  */
 export function openHealth(needs: {
   db: Kysely<Database>
@@ -129,16 +139,28 @@ export function openHealth(needs: {
   limit_ms?: number
 }): () => Promise<Health> {
   const { db, blobs, clock, limit_ms = LIMIT_MS } = needs
-  const database = bounded(limit_ms, 'unreachable', async (): Promise<Health['database']> => {
-    try {
-      await requireUsable(db)
-      return 'ok'
-    } catch (error) {
-      return outageOf(error)
-    }
-  })
-  const disk = bounded(limit_ms, 'unwritable', () => tryStaging(blobs))
-  const bucket = bounded(limit_ms, 'away', () => tryStoring(blobs))
+  const database = bounded(
+    limit_ms,
+    () => 'unreachable',
+    async (): Promise<Health['database']> => {
+      try {
+        await requireUsable(db)
+        return 'ok'
+      } catch (error) {
+        return outageOf(error)
+      }
+    },
+  )
+  const disk = bounded<Health['storage']>(
+    limit_ms,
+    () => 'unwritable',
+    () => tryStaging(blobs),
+  )
+  const bucket = bounded<Health['storage']>(
+    limit_ms,
+    () => 'away',
+    () => tryStoring(blobs),
+  )
   const recent = freshCache<Health>({ ttl_ms: FRESH_MS, entries_max: 1, now_ms: () => clock.now().getTime() })
   return async () => (await recent.find('health', () => takingTurnsAs('', both)))!
 
@@ -168,24 +190,26 @@ async function* oneChunk(): AsyncIterable<Uint8Array> {
   yield new Uint8Array(WRITTEN_BYTES)
 }
 
-/** Runs `work` at most once at a time; resolves to `failed` when it throws or does not end in time. */
-function bounded<T>(limit_ms: number, failed: T, work: () => Promise<T>): () => Promise<T> {
+/** Runs `work` at most once at a time; resolves to what `failed` gives when it throws, or has not ended in time since it began. */
+function bounded<T>(limit_ms: number, failed: () => T, work: () => Promise<T>): () => Promise<T> {
   let running: Promise<T> | null = null
   return () => {
-    running ??= work()
-      .catch(() => failed)
+    if (running) return running
+    const ended = work()
+      .catch(failed)
       .finally(() => {
         running = null
       })
-    return within(limit_ms, running, failed)
+    running = within(limit_ms, ended, failed)
+    return running
   }
 }
 
-/** What `work` resolves to, or `failed` when it takes longer. */
-function within<T>(limit_ms: number, work: Promise<T>, failed: T): Promise<T> {
+/** What `work` resolves to, or what `late` gives when it takes longer. */
+function within<T>(limit_ms: number, work: Promise<T>, late: () => T): Promise<T> {
   let timer: NodeJS.Timeout | undefined
-  const late = new Promise<T>((resolve) => {
-    timer = setTimeout(resolve, limit_ms, failed)
+  const limit = new Promise<T>((resolve) => {
+    timer = setTimeout(() => resolve(late()), limit_ms)
   })
-  return Promise.race([work, late]).finally(() => clearTimeout(timer))
+  return Promise.race([work, limit]).finally(() => clearTimeout(timer))
 }

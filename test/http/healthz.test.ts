@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, beforeEach, test } from 'node:test'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { sql } from 'kysely'
 import { openHealth } from '../../server/health.ts'
 import { type Blobs, BlobsAway, DiskFull } from '../../server/platform/blobs/blobs.ts'
@@ -178,6 +179,45 @@ test('alive within a second although the checks hang: nothing restarts the proce
   } finally {
     app.ctx.blobs.stage = stage
   }
+})
+
+test('every check has its result after a second, whatever hangs', async (t) => {
+  await database.pool.query('select 1')
+  proxy.stall()
+  const never = () => new Promise<never>(() => {})
+  const hanging = { ...diskBlobs(dir), stage: never, check: never }
+  t.mock.timers.enable({ apis: ['setTimeout'] })
+  const check = openHealth({ ...database, clock: handMovedClock(), blobs: hanging })
+  const found = check()
+  t.mock.timers.tick(1000)
+  const result = await Promise.race([found, nextTurn()])
+  assert.deepEqual(result, { status: 'failing', database: 'unreachable', storage: 'unwritable' })
+})
+
+test('a check that has hung past its limit delays no later one', async (t) => {
+  const clock = handMovedClock()
+  const { fault, blobs } = faultyBlobs()
+  fault.error = 'never'
+  const check = openHealth({ ...database, clock, blobs, limit_ms: 5 })
+  await check()
+  clock.advance(2)
+  t.mock.timers.enable({ apis: ['setTimeout'] })
+  assert.equal((await check()).storage, 'unwritable')
+})
+
+test('/readyz has its answer before a statement of a database that hangs has failed, also when it was well a moment ago', async (t) => {
+  const through = await startApp({ database_url: proxy.url })
+  t.after(through.close)
+  assert.equal((await send(through, 'GET', '/readyz')).status, 200)
+  proxy.stall()
+  const statement = through.ctx.db
+    .selectFrom('sweeps')
+    .selectAll()
+    .execute()
+    .catch(() => 'statement')
+  const ready = send(through, 'GET', '/readyz').then(() => 'ready')
+  assert.equal(await Promise.race([ready, statement]), 'ready')
+  proxy.restore()
 })
 
 test('a check leaves nothing behind in the storage', async () => {
