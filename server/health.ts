@@ -139,10 +139,10 @@ export function openHealth(needs: {
   limit_ms?: number
 }): () => Promise<Health> {
   const { db, blobs, clock, limit_ms = LIMIT_MS } = needs
-  const database = bounded(
+  const database = bounded<Health['database']>(
     limit_ms,
     () => 'unreachable',
-    async (): Promise<Health['database']> => {
+    async () => {
       try {
         await requireUsable(db)
         return 'ok'

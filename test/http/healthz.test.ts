@@ -211,7 +211,7 @@ test('/readyz has its answer before a statement of a database that hangs has fai
   assert.equal((await send(through, 'GET', '/readyz')).status, 200)
   proxy.stall()
   const statement = through.ctx.db
-    .selectFrom('sweeps')
+    .selectFrom('organizations')
     .selectAll()
     .execute()
     .catch(() => 'statement')

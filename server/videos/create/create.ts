@@ -19,7 +19,7 @@ import type { NewVideoJob } from '../store.ts'
 import { needsTranslation } from '../translation/translate.ts'
 import { admitJob } from './admit.ts'
 import { type Frame, withFrameFile } from './frame.ts'
-import { bodyDigests, type Remembered, type Reservation, releaseKey, reserveKey } from './idempotency.ts'
+import { bodyDigests, keepReserved, type Remembered, type Reservation, releaseKey, reserveKey } from './idempotency.ts'
 import { fromOpenAi, inOpenAiWords, isOpenAiShape, withReplacement } from './openai-fields.ts'
 import { requireCapable, requireConsistentReferences, resolveReferences } from './references.ts'
 
@@ -70,12 +70,15 @@ export async function submitVideo(
   const reserved = await reserveKey(ctx.db, { org_id: principal.org_id, key, body_digests }, ctx.clock.now())
   if ('remembered' in reserved) return { video: firstView(checkBody(body, frame), reserved.remembered), replayed: true }
   failpoint('key_reserved')
+  const { reservation } = reserved
+  const kept = keepReserved(ctx.db, ctx.clock, reservation)
   try {
-    const { reservation } = reserved
     return { video: await createJob(ctx, gates, principal, { ...submission, reservation }), replayed: false }
   } catch (error) {
-    await releaseKey(ctx.db, reserved.reservation)
+    await releaseKey(ctx.db, reservation)
     throw error
+  } finally {
+    kept.stop()
   }
 }
 

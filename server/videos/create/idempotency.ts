@@ -1,6 +1,6 @@
 import { createHmac, randomUUID } from 'node:crypto'
 import { sql } from 'kysely'
-import { addSeconds } from '../../platform/clock.ts'
+import { addSeconds, type Clock } from '../../platform/clock.ts'
 import type { Db, Tx } from '../../platform/db/db.ts'
 import { ApiError } from '../../platform/errors.ts'
 import { canonicalPieces } from '../../platform/json/canonical.ts'
@@ -8,8 +8,12 @@ import { turnTaker } from '../../platform/turns.ts'
 
 /** How long a created job is replayed. */
 const REMEMBERED_SECONDS = 86_400
-/** A reservation this old belongs to a request that died: creating a job takes far less. */
-const RESERVATION_SECONDS = 60
+/**
+ * A reservation that was not renewed for this long belongs to a request whose process died. One that lives after all, and was too busy to
+ * renew it, creates no job once another request has reserved the key (`rememberJob`).
+ */
+const RESERVATION_SECONDS = 5
+const RENEW_SECONDS = 1
 
 /** Holds a digest of the body and the fields a replay needs, never the prompt: that comes from the repeated request. */
 type IdempotencyRow = {
@@ -101,6 +105,30 @@ export async function reserveKey(
     // Released between the two statements: try again.
     if (earlier) return { remembered: recall(earlier, body_digests) }
   }
+}
+
+/** Keeps a key reserved, however long its request takes, until `stop`. */
+export function keepReserved(db: Db, clock: Clock, reservation: Reservation): { stop(): void } {
+  let renewing = false
+  const renew = async () => {
+    if (renewing) return
+    renewing = true
+    // Without an answer of the database the request cannot create its job either.
+    await renewReservation(db, reservation, clock.now()).catch(() => {})
+    renewing = false
+  }
+  const timer = setInterval(renew, RENEW_SECONDS * 1000).unref()
+  return { stop: () => clearInterval(timer) }
+}
+
+/** A row that the job's transaction has locked stays as it is: others wait for that transaction. */
+async function renewReservation(db: Db, reservation: Reservation, now: Date): Promise<void> {
+  const { org_id, key, reservation_id } = reservation
+  await sql`
+    update video_idempotency set reserved_at = ${now} where (org_id, key) in (
+      select org_id, key from video_idempotency
+      where org_id = ${org_id} and key = ${key} and reservation_id = ${reservation_id} and job_id is null
+      for update skip locked)`.execute(db)
 }
 
 /** Records the job in the transaction that inserts it. Throws ApiError `idempotency_in_progress` when another request has reserved the key. */

@@ -64,8 +64,6 @@ test('job list finds jobs by status, age, model, engine, organization and error'
   assert.deepEqual(await ids('--error', 'render_timeout'), [])
   assert.deepEqual(await ids('--engine', 'own'), [running, completed])
   assert.deepEqual(await ids('--engine', 'rented'), [])
-  assert.deepEqual(await ids('--engine', `${MODEL}/own`), [running, completed])
-  assert.deepEqual(await ids('--engine', MODEL), await ids('--model', MODEL))
   assert.deepEqual(await ids('--model', MODEL, '--org', other.org_id), [elsewhere])
   assert.deepEqual(await ids('--model', 'other'), [])
   assert.deepEqual(await ids('--since', inMinutes(30)), [elsewhere, running, blocked])

@@ -67,7 +67,7 @@ test('job show names the engine, the ticket and since when a render goes on', as
   const { amount, state } = job.hold
   assert.deepEqual([amount, state, job.charge, job.deliveries], ['0.04000000', 'placed', null, []])
   const { render_seconds } = service.app.ctx.config.limits
-  assert.equal(Date.parse(job.fails_at), row.render_started_at.getTime() + render_seconds * 1000)
+  assert.equal(Date.parse(job.fails_at), row.render_started_at!.getTime() + render_seconds * 1000)
   assert.match(
     await printed(id),
     /waits for +render, since 20\d\d-.*Z, .*\n +The engine renders, \d+ %\.\nfails +20\d\d-.*Z, in \d+\w, unless it ends before\n/,

@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { after, before, test } from 'node:test'
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { sql } from 'kysely'
 import { addSeconds } from '../../../server/platform/clock.ts'
 import type { Tx } from '../../../server/platform/db/db.ts'
-import { bodyDigests, deleteExpiredKeys, reserveKey } from '../../../server/videos/create/idempotency.ts'
+import { bodyDigests, deleteExpiredKeys, rememberJob, reserveKey } from '../../../server/videos/create/idempotency.ts'
 import { meanwhile } from '../../support/data/meanwhile.ts'
 import {
   newColleague,
@@ -72,8 +74,45 @@ test('409 while the first request is being processed, for an SDK to retry after 
   assertRefused(answer, { status: 409, code: 'idempotency_in_progress' })
   assert.deepEqual([answer.headers.get('x-should-retry'), answer.headers.get('retry-after')], ['true', '1'])
   assertRefused(await post(key, videoBody({ seconds: 5 })), REUSED)
-  app.clock.advance(61)
-  assert.equal((await post(key)).status, 200)
+  app.clock.advance(4)
+  assertRefused(await post(key), { status: 409, code: 'idempotency_in_progress' })
+  app.clock.advance(2)
+  assert.equal((await post(key)).status, 200, 'the process that reserved it is dead: nothing renews it')
+})
+
+test('a request keeps its key for as long as its process works on it, and creates the only job', async () => {
+  const { db, pool } = app.database
+  const org = await newCustomer(app)
+  const key = randomUUID()
+  const body = videoBody({ image_reference: [{ file_id: await storedFile(app, org), role: 'first_frame' }] })
+  const reservedAt = async () =>
+    (await pool.query<{ at: Date }>('select reserved_at as at from video_idempotency where key = $1', [key])).rows[0]?.at
+  let first: Promise<HttpResponse> | undefined
+  await db.transaction().execute(async (tx) => {
+    await sql`lock table files in access exclusive mode`.execute(tx)
+    first = post(key, body, org)
+    for (let n = 0; n < 3; n++) {
+      app.clock.advance(4)
+      while ((await reservedAt())?.getTime() !== app.clock.now().getTime()) await nextTurn()
+      assertRefused(await post(key, body, org), { status: 409, code: 'idempotency_in_progress' })
+    }
+  })
+  assert.equal((await first!).status, 200)
+  assert.equal((await post(key, body, org)).headers.get('idempotent-replayed'), 'true')
+  assert.equal(await jobsOf(app, org.org_id), 1)
+})
+
+test('a request whose key another one has taken creates no job', async () => {
+  const { db } = app.database
+  const wanted = { org_id: person.org_id, key: randomUUID(), body_digests: ['digest'] }
+  const start = app.clock.now()
+  const first = await reserveKey(db, wanted, start)
+  const second = await reserveKey(db, wanted, addSeconds(start, 6))
+  assert.ok('reservation' in first && 'reservation' in second)
+  const job = { job_id: 'video_late', cost: 1n, currency: 'USD', created_at: start }
+  const remember = ({ reservation }: typeof first) => db.transaction().execute((tx) => rememberJob(tx, reservation, job))
+  await assert.rejects(remember(first), { code: 'idempotency_in_progress' })
+  await remember(second)
 })
 
 test('422 for another body under the same key, whatever differs', async () => {

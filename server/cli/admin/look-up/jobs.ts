@@ -1,4 +1,3 @@
-import type { Config } from '../../../config/config.ts'
 import { findOrganizationNames } from '../../../identity/people/store.ts'
 import { formatMoney } from '../../../platform/money.ts'
 import { isTerminal, STATUSES } from '../../../videos/job.ts'
@@ -14,25 +13,14 @@ export const jobList = command({
     ...WANTED,
     status: { value: '<statuses>', help: 'Such as queued,in_progress; unfinished or ended for all of these' },
     model: { value: '<id>', help: 'Only of this model' },
-    engine: {
-      value: '<name>',
-      help: 'Only whose last start was on this engine: as in status, its own name, or its kind',
-    },
+    engine: { value: '<name or kind>', help: 'Only whose last start was on this engine' },
     error: { value: '<code>', help: 'Only failed with this code, such as render_timeout' },
   },
-  async run({ db, clock, config }, given) {
+  async run({ db, clock }, given) {
     const now = clock.now()
-    const { model, engine } = { ...given, ...engineOf(config, given.engine) }
-    const { error = null } = given
+    const { model = null, engine = null, error = null } = given
     const statuses = readStatuses(error === null ? given.status : (given.status ?? 'failed'), STATUSES, isTerminal)
-    const wanted = {
-      ...(await readWanted(db, given, now)),
-      statuses,
-      model: model ?? null,
-      engine: engine ?? null,
-      error,
-      read_max: READ_MAX,
-    }
+    const wanted = { ...(await readWanted(db, given, now)), statuses, model, engine, error, read_max: READ_MAX }
     const jobs = await listJobsOfAnyOrg(db, wanted)
     const looked_until = jobs.length > wanted.limit ? null : await findEndOfWalk(db, wanted)
     const names = await findOrganizationNames(
@@ -63,12 +51,6 @@ export const jobList = command({
     })
   },
 })
-
-/** An engine as `status` names it, `<model>` or `<model>/<engine>`, is those of its model. */
-function engineOf({ video_models }: Config, name: string | undefined): { model?: string; engine?: string | undefined } {
-  const model = video_models.find(({ id }) => name === id || name?.startsWith(`${id}/`))?.id
-  return model === undefined ? {} : { model, engine: name!.slice(model.length + 1) || undefined }
-}
 
 /** Why a job failed; of an unfinished one what became of its last start, and the word of its engine that nobody knows. */
 function detailOf(job: {
