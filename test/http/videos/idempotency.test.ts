@@ -86,7 +86,8 @@ test('a request keeps its key for as long as its process works on it, and create
   const key = randomUUID()
   const body = videoBody({ image_reference: [{ file_id: await storedFile(app, org), role: 'first_frame' }] })
   const reservedAt = async () =>
-    (await pool.query<{ at: Date }>('select reserved_at as at from video_idempotency where key = $1', [key])).rows[0]?.at
+    (await pool.query<{ at: Date }>('select reserved_at as at from video_idempotency where key = $1', [key])).rows[0]
+      ?.at
   let first: Promise<HttpResponse> | undefined
   await db.transaction().execute(async (tx) => {
     await sql`lock table files in access exclusive mode`.execute(tx)
@@ -110,7 +111,8 @@ test('a request whose key another one has taken creates no job', async () => {
   const second = await reserveKey(db, wanted, addSeconds(start, 6))
   assert.ok('reservation' in first && 'reservation' in second)
   const job = { job_id: 'video_late', cost: 1n, currency: 'USD', created_at: start }
-  const remember = ({ reservation }: typeof first) => db.transaction().execute((tx) => rememberJob(tx, reservation, job))
+  const remember = ({ reservation }: typeof first) =>
+    db.transaction().execute((tx) => rememberJob(tx, reservation, job))
   await assert.rejects(remember(first), { code: 'idempotency_in_progress' })
   await remember(second)
 })
