@@ -181,28 +181,20 @@ test('alive within a second although the checks hang: nothing restarts the proce
   }
 })
 
-test('every check has its result after a second, whatever hangs', async (t) => {
+test('every check has its result after a second, whatever hangs, and at once while it goes on hanging', async (t) => {
   await database.pool.query('select 1')
   proxy.stall()
+  const clock = handMovedClock()
   const never = () => new Promise<never>(() => {})
   const hanging = { ...diskBlobs(dir), stage: never, check: never }
   t.mock.timers.enable({ apis: ['setTimeout'] })
-  const check = openHealth({ ...database, clock: handMovedClock(), blobs: hanging })
-  const found = check()
+  const check = openHealth({ ...database, clock, blobs: hanging })
+  const first = check()
   t.mock.timers.tick(1000)
-  const result = await Promise.race([found, nextTurn()])
-  assert.deepEqual(result, { status: 'failing', database: 'unreachable', storage: 'unwritable' })
-})
-
-test('a check that has hung past its limit delays no later one', async (t) => {
-  const clock = handMovedClock()
-  const { fault, blobs } = faultyBlobs()
-  fault.error = 'never'
-  const check = openHealth({ ...database, clock, blobs, limit_ms: 5 })
-  await check()
+  const failing = { status: 'failing', database: 'unreachable', storage: 'unwritable' }
+  assert.deepEqual(await Promise.race([first, nextTurn('none yet')]), failing)
   clock.advance(2)
-  t.mock.timers.enable({ apis: ['setTimeout'] })
-  assert.equal((await check()).storage, 'unwritable')
+  assert.deepEqual(await Promise.race([check(), nextTurn('none yet')]), failing)
 })
 
 test('/readyz has its answer before a statement of a database that hangs has failed, also when it was well a moment ago', async (t) => {
@@ -210,11 +202,7 @@ test('/readyz has its answer before a statement of a database that hangs has fai
   t.after(through.close)
   assert.equal((await send(through, 'GET', '/readyz')).status, 200)
   proxy.stall()
-  const statement = through.ctx.db
-    .selectFrom('organizations')
-    .selectAll()
-    .execute()
-    .catch(() => 'statement')
+  const statement = sql`select 1`.execute(through.ctx.db).catch(() => 'statement')
   const ready = send(through, 'GET', '/readyz').then(() => 'ready')
   assert.equal(await Promise.race([ready, statement]), 'ready')
   proxy.restore()
