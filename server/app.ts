@@ -22,7 +22,7 @@ import type { LiveContext } from './context.ts'
 import { observeBreakers } from './engines/breaker-metrics.ts'
 import type { Engines } from './engines/registry.ts'
 import { fileEndpoints } from './files/routes.ts'
-import { healthEndpoints, openHealth } from './health.ts'
+import { healthEndpoints, openHealth, openLastAudit } from './health.ts'
 import type { Endpoint } from './identity/caller/endpoint.ts'
 import { type Identity, openIdentity } from './identity/open.ts'
 import { identityEndpoints } from './identity/routes.ts'
@@ -119,7 +119,8 @@ async function assemble(options: AppOptions, stops: AsyncDisposableStack): Promi
   const { identity, responding, variants, live } = parts
   const state: { stop: 'no' | 'unready' | 'draining' } = { stop: 'no' }
   const stopping = new AbortController()
-  const health = { check: openHealth(ctx), isStopping: () => state.stop !== 'no' }
+  const isStopping = () => state.stop !== 'no'
+  const health = { check: openHealth(ctx), lastAudit: openLastAudit(ctx.db), isStopping }
   observeHealth(ctx.metrics, health)
   observeBreakers(ctx)
   const { timing = {} } = options

@@ -51,12 +51,13 @@ const ReadyView = Type.Object({
  */
 export function healthEndpoints({
   check,
+  lastAudit,
   isStopping,
 }: {
   check: () => Promise<Health>
+  lastAudit: ReturnType<typeof openLastAudit>
   isStopping: () => boolean
 }): readonly Endpoint[] {
-  let readAudit: ReturnType<typeof openLastAudit> | null = null
   return [
     endpoint({
       method: 'GET',
@@ -77,9 +78,8 @@ export function healthEndpoints({
       summary: 'Whether this process takes requests, and whether the last audit found the accounts sound',
       internal: true,
       response: ReadyView,
-      async handle({ db }, { reply }) {
-        readAudit ??= openLastAudit(db)
-        const [{ database, storage }, audit] = await Promise.all([check(), readAudit()])
+      async handle(_ctx, { reply }) {
+        const [{ database, storage }, audit] = await Promise.all([check(), lastAudit()])
         const reason = unreadyReason({ database, storage }, { stopping: isStopping() })
         const status = reason === null ? 'ok' : 'failing'
         return reply
@@ -108,7 +108,7 @@ const NOT_ANSWERED: Health = { status: 'failing', database: 'unreachable', stora
 const NOT_AUDITED = { ok: true, checked_at: null }
 
 /** Reads what the last audit found; while the database does not answer, what was read before. */
-function openLastAudit(db: Kysely<Database>): () => Promise<Static<typeof AuditView>> {
+export function openLastAudit(db: Kysely<Database>): () => Promise<Static<typeof AuditView>> {
   let known: Static<typeof AuditView> = NOT_AUDITED
   return bounded(
     LIMIT_MS,

@@ -86,7 +86,7 @@ export function endpointHealth(
 const FAILURES_MAX = 3
 const OPEN_MS = 5_000
 const OPEN_MS_MAX = 60_000
-/** A server that nobody has called for so long after its pause may work again. */
+/** Once nobody has called a server for this long after its pause, nothing is known of it. */
 const UNKNOWN_MS = 180_000
 
 function byWeight(among: readonly number[], weights: readonly number[], chance: number): number {

@@ -95,7 +95,7 @@ export class ApiError extends Error {
     options: {
       param?: string | null
       internal?: string
-      retry_after_seconds?: number
+      retry_after_seconds?: number | undefined
       overload?: Overload
       headers?: Record<string, string>
       cause?: unknown
@@ -121,9 +121,7 @@ export function overloaded(
   message: string,
   options: { internal?: string; retry_after_seconds?: number | undefined; cause?: unknown } = {},
 ): ApiError {
-  const { retry_after_seconds, ...rest } = options
-  const wait = retry_after_seconds === undefined ? {} : { retry_after_seconds }
-  return new ApiError('server_is_overloaded', message, { ...rest, ...wait, overload })
+  return new ApiError('server_is_overloaded', message, { ...options, overload })
 }
 
 /** The envelope of contract section 2.1; all four members are always present. */

@@ -19,7 +19,7 @@ import {
   recordAttempts,
 } from './store.ts'
 
-/** After so long it is seen whether an operator has made a signing secret readable again. Below the five minutes for which its alert looks back. */
+/** When to try an event again whose signing secret cannot be read. Below the five minutes for which its alert looks back. */
 const UNREADABLE_SECONDS = 240
 /** An endpoint to which every attempt of this long has failed is disabled. */
 const FAILING_SECONDS_MAX = 5 * 86_400

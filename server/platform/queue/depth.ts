@@ -62,10 +62,10 @@ export function observeQueues(
   const { waiting, claimed, oldest, age, limit } = queueMetrics(metrics)
   for (const observed of queues) {
     const { queue, states, timed } = observed
-    const timers = new Set<string>()
+    let timers: Timer[] = []
     const dropTimers = () => {
-      for (const timer of timers) for (const family of [age, limit]) family.drop(...(JSON.parse(timer) as Timer))
-      timers.clear()
+      for (const timer of timers) for (const family of [age, limit]) family.drop(...timer)
+      timers = []
     }
     refreshGauges(metrics, {
       read: () => readDepth(db, observed),
@@ -83,7 +83,7 @@ export function observeQueues(
           const limit_seconds = since && timed?.limitSeconds(state, model)
           if (!limit_seconds) continue
           const timer: Timer = [queue, state, model]
-          timers.add(JSON.stringify(timer))
+          timers.push(timer)
           age.of(...timer).set(secondsSince(since))
           limit.of(...timer).set(limit_seconds)
         }

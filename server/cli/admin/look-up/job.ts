@@ -86,7 +86,7 @@ function viewOf(found: Found, { config, now }: { config: Config; now: Date }) {
   }
 }
 
-/** When a job that hangs in its stage fails; null where it may stay. */
+/** When a job that hangs `queued` or `in_progress` fails; null in other stages, which end by their tries. */
 function failsAt(job: Job, config: Config): Date | null {
   const { status, queued_at, render_started_at } = job
   const since = status === 'queued' ? queued_at : status === 'in_progress' ? render_started_at : null

@@ -18,7 +18,7 @@ export const status = command({
 function statusLines(status: Status): string[] {
   const { incidents, checked_at: now } = status
   const sections = [
-    incidents.length === 0 ? [calmLine(status)] : ['Lost now', ...lines(incidentTable(incidents, now))],
+    incidents.length === 0 ? [noOutageLine(status)] : ['Lost now', ...lines(incidentTable(incidents, now))],
     factLines(status),
     ...(status.switches.length === 0 ? [] : [['Paused', ...switchLines(status)]]),
     ['Nodes', ...nodeLines(status)],
@@ -31,7 +31,7 @@ function statusLines(status: Status): string[] {
 }
 
 /** Of the database, storage, engines and nodes: jobs that hang and webhooks that fail are further down. */
-function calmLine({ incidents_last_hour: count }: Status): string {
+function noOutageLine({ incidents_last_hour: count }: Status): string {
   return `No outage now. ${count === 0 ? 'None' : `${count}, see kinora admin incidents,`} in the last hour.`
 }
 

@@ -29,7 +29,7 @@ export function outputUrl(output: JsonValue): string | null {
  * Opens a finished clip. What is answered is judged by its bytes, whatever type it is given; JSON may hold the clip itself. A redirect is
  * followed, and so is JSON that names the clip in place of it, five of them in all, each as one more URL from a reply: another host must be
  * public and never gets the engine's credential. Where the clip cannot be had at one of the places, now or ever, the next is tried.
- * Throws EngineError: `transient` where a later try may succeed.
+ * Throws EngineError: `transient` or `unreachable` where a later try may succeed.
  */
 export async function openClip(
   client: EngineClient,
