@@ -101,8 +101,9 @@ test('a job that was answered after the person switched the organization is not 
   const answers = await holdAnswers(page, '/v1/videos', 1)
   await page.getByLabel('Prompt', { exact: true }).fill('A paper boat on a calm lake')
   await page.getByRole('button', { name: /^Generate/ }).click()
-  await page.getByText('Sending').first().waitFor()
   await answers.complete
+  // By its event, which comes although the answer does not.
+  await page.locator('[data-job-status]').waitFor()
   await switchTo(person, person.other_id)
   await page.getByRole('button', { name: /^Organization Second House/ }).waitFor()
   await page.getByRole('heading', { name: 'Describe your first video' }).waitFor()

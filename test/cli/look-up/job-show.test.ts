@@ -140,7 +140,9 @@ test('job show says that the engine is still to be asked to stop the render of a
   const id = await rendering()
   await send(service.app, 'POST', `/v1/videos/${id}/cancel`, service.customer)
   const { status, waits, hold } = await shown(id)
-  assert.deepEqual([status, waits.for, hold.state], ['canceled', 'cancellation', 'released'])
+  assert.deepEqual([status, hold.state], ['canceled', 'released'])
+  // On a busy machine the command may come so late that no worker claimed it in time: then it says that first.
+  assert.match(waits.detail, /The engine is still to be asked to stop the render\.$/)
 })
 
 test('job show of a job that there is not is one sentence', async () => {
