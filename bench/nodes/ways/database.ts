@@ -43,20 +43,29 @@ export const database: readonly Way[] = [
     repair: ({ network }) => network.database.a.restore(),
     expects: { a: /^database/, goes_on: ['job', 'response', 'chat', 'stream'], alerts: ['KinoraNodeUnready'] },
   },
-  {
+  transactionPooler(),
+]
+
+function transactionPooler(): Way {
+  let pooler: Awaited<ReturnType<typeof postgresPooler>> | undefined
+  return {
     name: 'transaction-pooler',
     what: 'A pooler in transaction mode appears before PostgreSQL',
     seconds: { long: 20, short: 3 },
     async break(installation) {
-      const pooler = await postgresPooler(installation.database.url, { servers_max: 20 })
+      pooler = await postgresPooler(installation.database.url, { servers_max: 20 })
       pooler.setMode('transaction')
       installation.defer(pooler.close)
       leadTo(installation, pooler.url)
     },
-    repair: (installation) => leadTo(installation, installation.database.url),
+    async repair(installation) {
+      leadTo(installation, installation.database.url)
+      // The connections it keeps to PostgreSQL are of those that the nodes need.
+      await pooler?.close()
+    },
     expects: { a: /^database sessions_shared/, b: /^database sessions_shared/, alerts: UNUSABLE },
-  },
-]
+  }
+}
 
 /** Both nodes lose their connections, and find what is at this address when they connect again. */
 function leadTo({ network }: Installation, url: string): void {
