@@ -45,7 +45,7 @@ export type WantedJobs = {
   org_id: string | null
   statuses: readonly Status[]
   model: string | null
-  /** The name, or the kind, of the engine of the last start. */
+  /** The engine of the last start: as `kinora admin status` names it, its name, or its kind. */
   engine: string | null
   error: string | null
   /** When they were created. */
@@ -68,15 +68,17 @@ export async function listJobsOfAnyOrg(db: Db, wanted: WantedJobs) {
       sql`j.status = any(${statuses as Status[]}::text[])`,
       ...(model === null ? [] : [sql`j.model = ${model}`]),
       ...(error === null ? [] : [sql`j.error_code = ${error}`]),
-      ...(engine === null ? [] : [sql`a.engine = ${engine}`]),
+      ...(engine === null
+        ? []
+        : [sql`${engine} in (a.engine, a.kind, j.model, j.model || '/' || a.engine) and a.kind is not null`]),
     ],
     sql` and `,
   )
   const page = (source: RawBuilder<unknown>) => sql`
     select j.*, a.starts, a.render, a.engine, a.engine_status, a.last_heard_at
     from (${source}) j left join lateral (
-      select number as starts, state as render, engine_status, last_heard_at, coalesce(engine, split_part(engine_address, ' ', 1)) as engine
-      from video_attempts where id = j.attempt_id limit 1) a on true
+      select number as starts, state as render, engine_status, last_heard_at, kind, coalesce(engine, kind) as engine
+      from video_attempts, split_part(engine_address, ' ', 1) as kind where id = j.attempt_id limit 1) a on true
     where ${filters} order by j.id ${place} limit ${limit + 1}`
   const unfinished = statuses.some((status) => !isTerminal(status))
   const walk = sql`select ${COLUMNS} from video_jobs where ${endedJobs(wanted)} order by id ${place} limit ${read_max}`

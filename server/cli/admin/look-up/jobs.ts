@@ -13,7 +13,7 @@ export const jobList = command({
     ...WANTED,
     status: { value: '<statuses>', help: 'Such as queued,in_progress; unfinished or ended for all of these' },
     model: { value: '<id>', help: 'Only of this model' },
-    engine: { value: '<name or kind>', help: 'Only whose last start was on this engine' },
+    engine: { value: '<name>', help: 'Only whose last start was on it: <model>/<name>, its own name, or its kind' },
     error: { value: '<code>', help: 'Only failed with this code, such as render_timeout' },
   },
   async run({ db, clock }, given) {
