@@ -4,7 +4,7 @@ import { addSeconds, unixSeconds } from '../platform/clock.ts'
 import { listQuery, listSchema } from '../platform/http/list.ts'
 import { formatMoney } from '../platform/money.ts'
 import { NOT_BLANK } from '../platform/schema/explain.ts'
-import { FAILURES, STATUSES } from './job.ts'
+import { FAILURES, type JobInput, STATUSES } from './job.ts'
 import { JOB_RETENTION_SECONDS } from './retention.ts'
 import type { VideoJobRow } from './store.ts'
 import { VARIANTS } from './variants/variant.ts'
@@ -12,6 +12,12 @@ import { VARIANTS } from './variants/variant.ts'
 const Strict = { additionalProperties: false }
 const FileId = Type.String({ minLength: 1, maxLength: 64 })
 const FileReference = Type.Object({ file_id: FileId }, Strict)
+const Frame = Type.Object({ file_id: FileId, role: Type.Enum(['first_frame', 'last_frame']) }, Strict)
+const REFERENCES = {
+  images: Type.Optional(Type.Array(FileReference, { maxItems: 8 })),
+  videos: Type.Optional(Type.Array(FileReference, { maxItems: 2 })),
+  audio: Type.Optional(Type.Array(FileReference, { maxItems: 3 })),
+}
 
 /** Body of `POST /v1/videos`. Any other member, at any depth, is refused: an ignored one could bill a render nobody asked for. */
 export const CreateVideo = Type.Object(
@@ -26,22 +32,13 @@ export const CreateVideo = Type.Object(
     seconds: Type.Integer({ minimum: 4, maximum: 15 }),
     aspect_ratio: Type.Enum([...ASPECT_RATIOS]),
     image_reference: Type.Optional(
-      Type.Array(Type.Object({ file_id: FileId, role: Type.Enum(['first_frame', 'last_frame']) }, Strict), {
+      Type.Array(Frame, {
         minItems: 1,
         maxItems: 2,
         description: 'First frame, last frame or both. Not together with references.',
       }),
     ),
-    references: Type.Optional(
-      Type.Object(
-        {
-          images: Type.Optional(Type.Array(FileReference, { maxItems: 8 })),
-          videos: Type.Optional(Type.Array(FileReference, { maxItems: 2 })),
-          audio: Type.Optional(Type.Array(FileReference, { maxItems: 3 })),
-        },
-        { ...Strict, description: 'At least one image or video.' },
-      ),
-    ),
+    references: Type.Optional(Type.Object(REFERENCES, { ...Strict, description: 'At least one image or video.' })),
   },
   Strict,
 )
@@ -63,6 +60,12 @@ export const VideoView = Type.Object({
   completed_at: Timestamp,
   progress: Type.Integer({ minimum: 0, maximum: 100 }),
   aspect_ratio: Type.Enum([...ASPECT_RATIOS]),
+  image_reference: Type.Union([Type.Array(Frame), Type.Null()], {
+    description: 'As submitted; the files may be gone since. Null when there were none.',
+  }),
+  references: Type.Union([Type.Object(REFERENCES), Type.Null()], {
+    description: 'As submitted, without empty lists; the files may be gone since. Null when there were none.',
+  }),
   expires_at: Timestamp,
 })
 export type VideoView = Static<typeof VideoView>
@@ -147,8 +150,11 @@ type Shown =
   | 'progress'
   | 'aspect_ratio'
 
+/** A file that a request names, and what it is for. */
+export type SubmittedFile = Pick<JobInput, 'role' | 'file_id'>
+
 /** The wire form of a job. The prompt is the one submitted, never its translation. */
-export function videoView(job: Pick<VideoJobRow, Shown>): VideoView {
+export function videoView(job: Pick<VideoJobRow, Shown> & { inputs: readonly SubmittedFile[] }): VideoView {
   return {
     id: job.id,
     object: 'video',
@@ -163,6 +169,22 @@ export function videoView(job: Pick<VideoJobRow, Shown>): VideoView {
     completed_at: job.completed_at && unixSeconds(job.completed_at),
     progress: job.progress,
     aspect_ratio: job.aspect_ratio,
+    ...filesView(job.inputs),
     expires_at: job.finished_at && unixSeconds(addSeconds(job.finished_at, JOB_RETENTION_SECONDS)),
   }
+}
+
+/** As in the request: either frames or references. */
+function filesView(inputs: readonly SubmittedFile[]): Pick<VideoView, 'image_reference' | 'references'> {
+  if (inputs.length === 0) return { image_reference: null, references: null }
+  const frames = inputs.flatMap(({ role, file_id }) =>
+    role === 'first_frame' || role === 'last_frame' ? [{ file_id, role }] : [],
+  )
+  if (frames.length > 0) return { image_reference: frames, references: null }
+  const lists = { images: 'reference_image', videos: 'reference_video', audio: 'reference_audio' } as const
+  const references = Object.entries(lists).map(([name, wanted]) => {
+    const files = inputs.filter(({ role }) => role === wanted)
+    return [name, files.map(({ file_id }) => ({ file_id }))] as const
+  })
+  return { image_reference: null, references: Object.fromEntries(references.filter(([, files]) => files.length > 0)) }
 }

@@ -234,14 +234,19 @@ export default {
   download: 'Download',
   use_again: 'Use again',
   use_again_done: 'The request was copied to the form.',
+  use_again_failed: 'The files of this video could not be read. Try again.',
+  /** In the form, in place of a file name. */
+  gone_file: '{{slot}} {{n}} of the earlier video',
+  /** On the page of a job. */
+  file_gone: '{{slot}}: deleted or expired',
   as_code: 'View code',
   code_title: 'Request as code',
   code_description:
     'Set KINORA_API_KEY to one of your API keys and run it as is. Sent again with the same Idempotency-Key, it creates no second video; a new key creates another.',
-  code_files_unknown: 'This video was submitted elsewhere. If it had files, they are not included in this code.',
   code_language: 'Language',
   cancel: 'Cancel video',
   cancel_title: 'Cancel this video?',
+  keep_rendering: 'Keep rendering',
   cancel_text:
     'The video stops and you are not charged. It cannot be resumed. A render that has already started continues if the engine cannot stop it.',
   cancel_refused: 'The engine cannot stop this render. The video continues and is charged on completion.',

@@ -256,14 +256,19 @@ export default {
   download: 'ダウンロード',
   use_again: '再利用',
   use_again_done: 'リクエストの内容をフォームにコピーしました。',
+  use_again_failed: 'この動画の素材を読み込めませんでした。もう一度お試しください。',
+  /** In the form, in place of a file name. */
+  gone_file: '以前の動画の{{slot}}（{{n}}）',
+  /** On the page of a job. */
+  file_gone: '{{slot}}：削除されたか、期限が切れています',
   as_code: 'コードを表示',
   code_title: 'リクエストのコード',
   code_description:
     '環境変数 KINORA_API_KEY に API キーを設定すれば、そのまま実行できます。同じ Idempotency-Key で再送しても動画は増えません。別の動画を作成するには、新しい値にしてください。',
-  code_files_unknown: 'この動画は別の場所から送信されました。ファイルが使われていても、このコードには含まれません。',
   code_language: '言語',
   cancel: '動画を取り消す',
   cancel_title: 'この動画を取り消しますか？',
+  keep_rendering: '続ける',
   cancel_text:
     '動画の作成を中止します。料金はかかりません。再開はできません。すでに始まっていて、エンジンが停止できないレンダリングは続行されます。',
   cancel_refused: 'エンジンがこのレンダリングを停止できません。処理は続行され、完成時に料金が請求されます。',

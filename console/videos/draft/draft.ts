@@ -71,12 +71,12 @@ export type Missing =
   | 'reference_missing'
   | 'audio_alone'
 
-/** Serializes a draft with those of its files that are uploaded. */
+/** Serializes a draft with those of its files that are uploaded, or were and are gone. */
 export function writeDraft(draft: Draft): string {
   const files = Object.fromEntries(
     SLOTS.map((slot) => [
       slot,
-      draft.files[slot].filter(isReady).map(({ file_id, filename, bytes }) => ({ id: file_id, filename, bytes })),
+      draft.files[slot].flatMap(({ file_id: id, filename, bytes }) => (id === null ? [] : [{ id, filename, bytes }])),
     ]),
   )
   return JSON.stringify({ ...draft, files })
@@ -105,7 +105,7 @@ export function readDraft(text: string | null): Draft | null {
 function readFiles(stored: unknown): Attachment[] {
   if (!Array.isArray(stored)) return []
   const valid = stored.filter(
-    ({ id, filename, bytes }) => typeof id === 'string' && typeof filename === 'string' && bytes > 0,
+    ({ id, filename, bytes }) => typeof id === 'string' && typeof filename === 'string' && bytes >= 0,
   )
   return valid.map(storedAttachment)
 }

@@ -1,14 +1,15 @@
 import type { ReactNode } from 'react'
 import { useVideoModels } from '../../api/video-models.ts'
 import { useText } from '../../text/use-text.ts'
+import { cx } from '../../ui/class-names.ts'
 import { Code, CopyButton } from '../../ui/data/code.tsx'
 import { DateTime, Money } from '../../ui/data/format.tsx'
 import { Card } from '../../ui/layout.tsx'
-import { RULES, SLOTS } from '../draft/attachments.ts'
-import { readSentInputs } from '../draft/sent-inputs.ts'
+import { RULES } from '../draft/attachments.ts'
 import { MediaPreview } from '../inputs/preview.tsx'
 import { isRunning, type VideoJob } from '../jobs/job.ts'
 import { clockTime } from './status.tsx'
+import { useSubmittedFiles } from './submitted-files.ts'
 
 /** The properties of a job: settings, cost and times. */
 export function JobDetails({ job }: { job: VideoJob }) {
@@ -23,7 +24,7 @@ export function JobDetails({ job }: { job: VideoJob }) {
         <Setting name={t('setting.seconds')}>{t('seconds_value', { n: job.seconds })}</Setting>
         <Setting name={t('setting.ratio')}>{job.aspect_ratio === 'Auto' ? t('auto') : job.aspect_ratio}</Setting>
         <Setting name={t('setting.resolution')}>768p</Setting>
-        <SentFiles id={job.id} />
+        <SubmittedFiles job={job} />
         <Setting name={t('setting.cost')}>
           <Money amount={job.cost} currency={job.currency} digits="exact" /> <CostNote job={job} />
         </Setting>
@@ -72,27 +73,35 @@ function CostNote({ job }: { job: VideoJob }) {
   return <span className="text-muted">{t(note)}</span>
 }
 
-/** The files the job was submitted with, if it was submitted from this browser. */
-function SentFiles({ id }: { id: string }) {
+/** The files the job was submitted with; one that is gone says so. */
+function SubmittedFiles({ job }: { job: VideoJob }) {
   const t = useText('videos')
-  const sent = readSentInputs(id)?.files
-  const slots = SLOTS.filter((slot) => sent?.[slot]?.length)
-  if (slots.length === 0) return null
+  const files = useSubmittedFiles(job)
+  if (files.length === 0) return null
+  const nameOf = ({ slot, file }: (typeof files)[number]) =>
+    file === null ? t('file_gone', { slot: t(`slot.${slot}`) }) : `${t(`slot.${slot}`)}: ${file?.filename ?? '…'}`
   return (
     <div className="flex items-start justify-between gap-4">
       <dt className="shrink-0 text-muted">{t('setting.files')}</dt>
-      <dd className="flex min-w-0 flex-wrap justify-end gap-1.5">
-        {slots.flatMap((slot) =>
-          sent![slot]!.map((file) => (
-            <span
-              key={`${slot}-${file.id}`}
-              title={`${t(`slot.${slot}`)}: ${file.filename}`}
-              className="size-10 overflow-hidden rounded-md border border-line bg-sunken"
+      <dd className="min-w-0">
+        <ul className="flex flex-wrap justify-end gap-1.5">
+          {files.map((each) => (
+            <li
+              key={`${each.slot}-${each.id}`}
+              title={nameOf(each)}
+              className={cx(
+                'size-10 overflow-hidden rounded-md border bg-sunken',
+                each.file === null ? 'border-dashed border-line-strong' : 'border-line',
+              )}
             >
-              <MediaPreview purpose={RULES[slot].purpose} url={`/v1/files/${encodeURIComponent(file.id)}/content`} />
-            </span>
-          )),
-        )}
+              <span className="sr-only">{nameOf(each)}</span>
+              <MediaPreview
+                purpose={RULES[each.slot].purpose}
+                url={each.file ? `/v1/files/${encodeURIComponent(each.id)}/content` : null}
+              />
+            </li>
+          ))}
+        </ul>
       </dd>
     </div>
   )

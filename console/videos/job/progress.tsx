@@ -3,7 +3,6 @@ import { useText } from '../../text/use-text.ts'
 import { cx } from '../../ui/class-names.ts'
 import { ProgressBar } from '../../ui/data/progress.tsx'
 import { Card, EmptyState } from '../../ui/layout.tsx'
-import { readSentInputs } from '../draft/sent-inputs.ts'
 import type { VideoJob } from '../jobs/job.ts'
 import { Elapsed } from './status.tsx'
 import { PlaceholderThumbnail } from './thumbnail.tsx'
@@ -84,8 +83,7 @@ export function EndedJob({ job, action }: { job: VideoJob; action: React.ReactNo
   )
 }
 
-/** Whether the job was submitted from this browser with images only: then the invalid file is an image. */
-function hasOnlyImages({ id }: VideoJob): boolean {
-  const files = readSentInputs(id)?.files
-  return files !== undefined && Object.keys(files).length > 0 && !files.videos && !files.audio
+/** Then the invalid file is an image. */
+function hasOnlyImages({ image_reference, references }: VideoJob): boolean {
+  return image_reference !== null || (references !== null && !references.videos && !references.audio)
 }

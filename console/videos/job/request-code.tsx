@@ -4,21 +4,17 @@ import { randomId } from '../../api/random-id.ts'
 import { SNIPPET_LANGUAGES, type SnippetLanguage, snippet } from '../../api/snippets.ts'
 import { useText } from '../../text/use-text.ts'
 import { CodeBlock } from '../../ui/data/code.tsx'
-import { Note } from '../../ui/failure-note.tsx'
 import { Segmented } from '../../ui/form/choice.tsx'
 import { Dialog } from '../../ui/overlay/dialog.tsx'
-import { emptyDraft, requestOf } from '../draft/draft.ts'
-import { readSentInputs } from '../draft/sent-inputs.ts'
+import type { VideoRequest } from '../draft/draft.ts'
 import type { VideoJob } from '../jobs/job.ts'
-import { draftOf } from './use-again.ts'
 
 /** The request of a job as a program. */
 export function RequestCode({ job, onClose }: { job: VideoJob; onClose: () => void }) {
   const t = useText('videos')
   const { data: site } = useSite()
   const [language, setLanguage] = useState<SnippetLanguage>('curl')
-  const inputs = readSentInputs(job.id)
-  const body = requestOf(draftOf(job, emptyDraft()), job.model)
+  const body = requestOf(job)
   const base_url = site?.public_url ?? location.origin
   const [key] = useState(() => randomId())
   const headers = { 'Idempotency-Key': key }
@@ -40,8 +36,13 @@ export function RequestCode({ job, onClose }: { job: VideoJob; onClose: () => vo
           onChange={setLanguage}
         />
         <CodeBlock code={code} label={t('code_title')} />
-        {inputs === null && <Note>{t('code_files_unknown')}</Note>}
       </div>
     </Dialog>
   )
+}
+
+/** The body that the job was submitted with. */
+function requestOf({ model, prompt, seconds, aspect_ratio, image_reference, references }: VideoJob): VideoRequest {
+  const files = { ...(image_reference && { image_reference }), ...(references && { references }) }
+  return { model, prompt, seconds, aspect_ratio, ...files }
 }

@@ -1,31 +1,44 @@
+import { useQueryClient } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
 import { useText } from '../../text/use-text.ts'
 import { toast } from '../../ui/overlay/toast.tsx'
-import { SLOTS, storedAttachment } from '../draft/attachments.ts'
+import { type Attachment, SLOTS, storedAttachment } from '../draft/attachments.ts'
 import type { Draft } from '../draft/draft.ts'
 import { readCurrentDraft, replaceDraft, useDraft } from '../draft/draft-store.ts'
-import { readSentInputs } from '../draft/sent-inputs.ts'
 import type { VideoJob } from '../jobs/job.ts'
+import { readSubmittedFiles } from './submitted-files.ts'
 
-/** The draft that repeats this request, with the files it is known to have been submitted with. */
-export function draftOf(job: VideoJob, base: Draft): Draft {
-  const { prompt, model, seconds, aspect_ratio } = job
-  const sent = readSentInputs(job.id)?.files ?? {}
-  const files = { ...base.files }
-  for (const slot of SLOTS) files[slot] = (sent[slot] ?? []).map(storedAttachment)
-  const references = files.images.length + files.videos.length > 0
-  const frames = files.first_frame.length + files.last_frame.length > 0
-  return { prompt, model, seconds, aspect_ratio, files, mode: references ? 'references' : frames ? 'frames' : 'text' }
-}
-
-/** Fills the form with the request of a job and opens it. */
+/** Fills the form with the request of a job and opens it. A file that is gone has its place there, and says so. */
 export function useUseAgain(): (job: VideoJob) => Promise<void> {
   const t = useText('videos')
+  const queries = useQueryClient()
   const navigate = useNavigate()
   useDraft()
   return async (job) => {
-    replaceDraft(draftOf(job, readCurrentDraft()))
+    const submitted = await readSubmittedFiles(queries, job).catch(() => null)
+    if (submitted === null) return toast(t('use_again_failed'), 'danger')
+    const files = { ...readCurrentDraft().files }
+    for (const slot of SLOTS) {
+      const own = submitted.filter((each) => each.slot === slot)
+      files[slot] = own.map(({ id, file }, at) =>
+        file ? storedAttachment(file) : goneAttachment(id, t('gone_file', { slot: t(`slot.${slot}`), n: at + 1 })),
+      )
+    }
+    replaceDraft(draftOf(job, files))
     await navigate({ to: '/videos' })
     toast(t('use_again_done'))
   }
+}
+
+function draftOf(job: VideoJob, files: Draft['files']): Draft {
+  const { prompt, model, seconds, aspect_ratio } = job
+  return { prompt, model, seconds, aspect_ratio, files, mode: modeOf(job) }
+}
+
+function modeOf({ image_reference, references }: VideoJob): Draft['mode'] {
+  return references ? 'references' : image_reference ? 'frames' : 'text'
+}
+
+function goneAttachment(id: string, filename: string): Attachment {
+  return { ...storedAttachment({ id, filename, bytes: 0 }), problem: { code: 'gone' } }
 }

@@ -8,7 +8,6 @@ import { shownOrganization } from '../../api/session.ts'
 import type { Slot } from '../draft/attachments.ts'
 import type { Draft, VideoRequest } from '../draft/draft.ts'
 import { changeFile, readCurrentDraft } from '../draft/draft-store.ts'
-import { storeSentInputs } from '../draft/sent-inputs.ts'
 import type { VideoJob } from '../jobs/job.ts'
 import { applyJob } from '../jobs/job-cache.ts'
 import { addPending, forgetPending } from '../jobs/pending.ts'
@@ -37,12 +36,10 @@ export function useSubmission(draft: Draft): Submission {
     setRefused(null)
     const key = keyFor(body)
     const organization = shownOrganization(queries)
-    const sent = readCurrentDraft()
     addPending(queries, { key, request: body, ...price, at: Date.now() / 1000 })
     try {
       const job = await request<VideoJob>('POST', '/v1/videos', { body, headers: { 'idempotency-key': key } })
       forgetKey()
-      storeSentInputs(job.id, body, sent)
       if (shownOrganization(queries) !== organization) return
       forgetPending(queries, (pending) => pending.key === key)
       applyJob(queries, job)

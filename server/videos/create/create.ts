@@ -5,6 +5,7 @@ import { entitledVideoModel, planOf } from '../../catalog/entitlements.ts'
 import type { VideoModelConfig } from '../../config/config.ts'
 import type { Context } from '../../context.ts'
 import type { Principal } from '../../identity/caller/principal.ts'
+import type { Db } from '../../platform/db/db.ts'
 import { ApiError } from '../../platform/errors.ts'
 import { failpoint } from '../../platform/failpoint.ts'
 import { newId } from '../../platform/ids.ts'
@@ -14,14 +15,14 @@ import { requireAcceptance } from '../acceptance.ts'
 import { requireJudgeable } from '../moderation/coverage.ts'
 import { observeCreated } from '../pipeline/observe-jobs.ts'
 import { VIDEO_TOPIC } from '../queues.ts'
-import { CreateVideo, type VideoView, videoView } from '../schema.ts'
-import type { NewVideoJob } from '../store.ts'
+import { CreateVideo, type SubmittedFile, type VideoView, videoView } from '../schema.ts'
+import { findJob, type NewVideoJob } from '../store.ts'
 import { needsTranslation } from '../translation/translate.ts'
 import { admitJob } from './admit.ts'
 import { type Frame, withFrameFile } from './frame.ts'
 import { bodyDigests, keepReserved, type Remembered, type Reservation, releaseKey, reserveKey } from './idempotency.ts'
 import { fromOpenAi, inOpenAiWords, isOpenAiShape, withReplacement } from './openai-fields.ts'
-import { requireCapable, requireConsistentReferences, resolveReferences } from './references.ts'
+import { namedFiles, requireCapable, requireConsistentReferences, resolveReferences } from './references.ts'
 
 /** `frame`: the picture that `input_reference` of the body stands for. `signal`: ends the inspection of frame and references. */
 export type Submission = {
@@ -62,13 +63,14 @@ export async function submitVideo(
   principal: Principal,
   submission: Submission,
 ): Promise<{ video: VideoView; replayed: boolean }> {
-  const { idempotency_key: key, body, frame } = submission
+  const { idempotency_key: key, body } = submission
   if (key === undefined)
     return { video: await createJob(ctx, gates, principal, { ...submission, reservation: null }), replayed: false }
 
   const body_digests = await bodyDigests(ctx.secrets, body)
   const reserved = await reserveKey(ctx.db, { org_id: principal.org_id, key, body_digests }, ctx.clock.now())
-  if ('remembered' in reserved) return { video: firstView(checkBody(body, frame), reserved.remembered), replayed: true }
+  if ('remembered' in reserved)
+    return { video: await replay(ctx.db, principal, submission, reserved.remembered), replayed: true }
   failpoint('key_reserved')
   const { reservation } = reserved
   const kept = keepReserved(ctx.db, ctx.clock, reservation)
@@ -136,7 +138,7 @@ async function acceptJob(
   failpoint('after_create')
   observeCreated(ctx, job)
   ctx.changes.announce(VIDEO_TOPIC, job.id)
-  return firstView(body, { job_id: job.id, cost, currency, created_at: now })
+  return firstView(body, { job_id: job.id, inputs, cost, currency, created_at: now })
 }
 
 /**
@@ -149,9 +151,21 @@ function requireFittingPrompt({ model, prompt }: CreateVideo, prompt_max: number
   throw new ApiError('string_above_max_length', text, { param: 'prompt' })
 }
 
-/** The answer as first sent. A replay gives it too, whatever the status of the job by then. */
-function firstView(body: CreateVideo, { job_id, cost, currency, created_at }: Remembered): VideoView {
+/** The answer as first sent. The file that a frame became is known to the job alone: without one when the job is deleted by then. */
+async function replay(
+  db: Db,
+  { org_id }: Principal,
+  { body, frame }: Submission,
+  remembered: Remembered,
+): Promise<VideoView> {
+  const checked = checkBody(body, frame)
+  const inputs = frame ? ((await findJob(db, org_id, remembered.job_id))?.inputs ?? []) : namedFiles(checked)
+  return firstView(checked, { ...remembered, inputs })
+}
+
+/** The answer as first sent, whatever the status of the job is. */
+function firstView(body: CreateVideo, job: Remembered & { inputs: readonly SubmittedFile[] }): VideoView {
   const first = { status: 'moderating', error_code: null, error_message: null, progress: 0 } as const
-  const times = { created_at, completed_at: null, finished_at: null }
-  return videoView({ ...body, ...first, ...times, id: job_id, cost, currency })
+  const times = { completed_at: null, finished_at: null }
+  return videoView({ ...body, ...first, ...times, ...job, id: job.job_id })
 }

@@ -137,7 +137,8 @@ function requireFit(file: FileRow, role: InputRole, param: string): void {
   }
 }
 
-function namedFiles({ image_reference = [], references = {} }: CreateVideo): Named[] {
+/** In the order in which a job has them. `param`: where the body names the file. */
+export function namedFiles({ image_reference = [], references = {} }: CreateVideo): Named[] {
   const list = (items: Array<{ file_id: string }> | undefined, role: InputRole, path: string): Named[] =>
     (items ?? []).map(({ file_id }, i) => ({ role, file_id, param: `${path}[${i}].file_id` }))
   return [

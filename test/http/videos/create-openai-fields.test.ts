@@ -3,6 +3,7 @@ import { after, before, test } from 'node:test'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import OpenAI, { toFile } from 'openai'
 import { enterChild, isChildQueueFull } from '../../../server/media/children/concurrency-limit.ts'
+import type { VideoView } from '../../../server/videos/schema.ts'
 import { samplePicture, turnedPhoto } from '../../support/data/media.ts'
 import {
   INSTANT_CONFIG,
@@ -50,6 +51,11 @@ function created(changes: Partial<OpenAI.VideoCreateParams>) {
   return client.videos.create(body) as Promise<any>
 }
 
+/** What the job says it was submitted with, which the client does not know. */
+function imagesOf(video: object) {
+  return (video as VideoView).image_reference!
+}
+
 async function framesOf(id: string) {
   const { inputs } = await app.database.db
     .selectFrom('video_jobs')
@@ -93,6 +99,8 @@ test('200 for input_reference: an uploaded picture, or a picture in the form, is
   const sent = await created({ size: '1280x720', input_reference: await toFile(picture, 'boat.png') })
   const [own] = await framesOf(sent.id)
   assert.deepEqual([own!.role, own!.sha256], ['first_frame', frame!.sha256])
+  assert.deepEqual(imagesOf(named.body), [{ file_id: uploaded.id, role: 'first_frame' }])
+  assert.deepEqual(imagesOf(sent), [{ file_id: own!.file_id, role: 'first_frame' }])
   const file = (await filesOf()).find(({ id }) => id === own!.file_id)!
   assert.deepEqual([file.purpose, file.filename], ['vision', 'boat.png'])
 })
@@ -106,7 +114,8 @@ test('a form with a picture is replayed by its bytes, and leaves no file when it
     return client.videos.create(form, { headers: { 'Idempotency-Key': key } })
   }
   const first = await submitted('k1')
-  assert.equal((await submitted('k1')).id, first.id)
+  assert.deepEqual(await submitted('k1'), first)
+  assert.equal(imagesOf(first).length, 1)
   await assert.rejects(submitted('k1', { seconds: '8' }), { status: 422 })
   await assert.rejects(submitted('k2', { seconds: '3' }), { status: 400, param: 'seconds' })
   await assert.rejects(submitted('k3', { model: 'nothing' }), { status: 404 })

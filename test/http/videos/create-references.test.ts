@@ -48,6 +48,7 @@ test('200 with either frame alone or both in any order, kept in the order given'
   for (const list of accepted) {
     const { status, body } = await submit(app, person, frames(...list))
     assert.equal(status, 200, JSON.stringify(body))
+    assert.deepEqual([body.image_reference, body.references], [frames(...list).image_reference, null])
     assert.deepEqual(
       await inputsOf(body.id),
       list.map(([file_id, role]) => [role, file_id]),
@@ -69,6 +70,19 @@ test('200 with 8 images, 2 videos and 3 sounds, a video alone, and empty lists b
   assert.equal((await inputsOf(body.id)).length, 13)
   assert.equal((await submit(app, person, { references: { videos: videos.slice(0, 1) } })).status, 200)
   assert.equal((await submit(app, person, { references: { images, videos: [], audio: null } })).status, 200)
+})
+
+test('a job has its references as submitted, without empty lists, also when their files are gone', async () => {
+  const [image, other, sound] = [await file('vision'), await file('vision'), await file('audio')]
+  const images = [{ file_id: other }, { file_id: image }]
+  const references = { images, videos: [], audio: [{ file_id: sound }] }
+  const made = await submit(app, person, { references })
+  const kept = { images, audio: [{ file_id: sound }] }
+  await send(app, 'DELETE', `/v1/files/${image}`, person)
+  const read = await send(app, 'GET', `/v1/videos/${made.body.id}`, person)
+  const [listed] = (await send(app, 'GET', '/v1/videos?limit=1', person)).body.data
+  for (const job of [made.body, read.body, listed])
+    assert.deepEqual([job.image_reference, job.references], [null, kept])
 })
 
 test('400 for one more than each list may hold, and for no frames or three', async () => {
