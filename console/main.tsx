@@ -7,12 +7,14 @@ import { openQueries } from './api/queries.ts'
 import { endSession, wasSignedIn } from './api/session.ts'
 import { openRouter } from './routes.tsx'
 import { openTexts } from './text/languages.ts'
+import { ignoreStrayFiles } from './ui/file-drops.ts'
 import { Toasts } from './ui/overlay/toast.tsx'
 import { TooltipProvider } from './ui/tooltip.tsx'
 
 const queries = openQueries(leave)
 const router = openRouter(queries)
 
+ignoreStrayFiles()
 await openTexts()
 createRoot(document.getElementById('root')!).render(
   <StrictMode>

@@ -54,6 +54,25 @@ test('every page of the console is one that the service answers, and the other w
   assert.deepEqual(PLACES.map(([path]) => path).sort(), served)
 })
 
+test('a file that is dropped beside a field never replaces the page', async () => {
+  const { page, close } = await openConsole(browser, { app, as: person, path: '/videos' })
+  for (const selector of ['body', 'textarea', 'nav a']) {
+    const ignored = await page
+      .locator(selector)
+      .first()
+      .evaluate((target) =>
+        ['dragover', 'drop'].map((type) => {
+          const dataTransfer = new DataTransfer()
+          dataTransfer.items.add(new File(['text'], 'a.txt', { type: 'text/plain' }))
+          const event = new DragEvent(type, { dataTransfer, bubbles: true, cancelable: true })
+          return !target.dispatchEvent(event)
+        }),
+      )
+    assert.deepEqual(ignored, [true, true], selector)
+  }
+  await close()
+})
+
 test('the first Tab of a page leads past the navigation', async () => {
   const { page, close } = await openConsole(browser, { app, as: person, path: '/files' })
   await page.keyboard.press('Tab')

@@ -100,6 +100,8 @@ type ConfirmProps = {
   /** What happens, and what cannot be undone. */
   children: ReactNode
   confirmLabel: string
+  /** Of the button that changes nothing, where 'Cancel' could be understood as the other one. */
+  keepLabel?: string
   danger?: boolean
   /** Closes the dialog when it resolves; what it rejects with is shown. */
   onConfirm: () => Promise<unknown>
@@ -112,6 +114,7 @@ export function ConfirmDialog({
   title,
   children,
   confirmLabel,
+  keepLabel,
   danger = true,
   onConfirm,
 }: ConfirmProps) {
@@ -135,7 +138,7 @@ export function ConfirmDialog({
   }
   const actions = (
     <>
-      <Button onClick={() => change(false)}>{t('cancel')}</Button>
+      <Button onClick={() => change(false)}>{keepLabel ?? t('cancel')}</Button>
       <Button variant={danger ? 'danger' : 'primary'} busy={busy} onClick={() => void confirm()}>
         {confirmLabel}
       </Button>

@@ -85,7 +85,13 @@ function CancelDialog({ job, open, onOpenChange }: AskProps) {
     toast(t('canceled_done'))
   }
   return (
-    <ConfirmDialog {...{ open, onOpenChange }} title={t('cancel_title')} confirmLabel={t('cancel')} onConfirm={cancel}>
+    <ConfirmDialog
+      {...{ open, onOpenChange }}
+      title={t('cancel_title')}
+      confirmLabel={t('cancel')}
+      keepLabel={t('keep_rendering')}
+      onConfirm={cancel}
+    >
       <p>{t('cancel_text')}</p>
     </ConfirmDialog>
   )

@@ -49,7 +49,7 @@ export function Studio() {
   }
   return (
     <DropZone labelledBy="new-video" onKeyDown={onKeyDown}>
-      <div className="relative flex min-h-0 flex-col gap-4 overflow-y-auto overscroll-contain px-4 pt-4 pb-5 sm:px-5">
+      <div className="relative flex min-h-0 flex-col gap-4 overflow-y-auto px-4 pt-4 pb-5 sm:px-5">
         <h2 id="new-video" className="sr-only">
           {t('new_video')}
         </h2>
