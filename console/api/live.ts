@@ -1,24 +1,30 @@
-import { type QueryClient, useQueryClient } from '@tanstack/react-query'
+import { notifyManager, type QueryClient, useQueryClient } from '@tanstack/react-query'
 import { useEffect, useSyncExternalStore } from 'react'
 import type { VideoView } from '../../server/videos/schema.ts'
+import { paced } from './paced.ts'
 import type { Balance } from './queries.ts'
 import { followSession, useSession } from './session.ts'
 
 /** Delay before reconnecting after the service refused the stream: too many pages listen, or it restarts. */
 const REOPEN_MS = 10_000
 
+/** Hundreds of jobs change more often than anybody reads: the page is drawn this often, whatever comes. */
+const SHOW_MS = 500
+/** Lists of charges are read again from the service. */
+const READ_AGAIN_MS = 2000
+
 let connected = false
 const listeners = new Set<() => void>()
 
-/** Applies a changed job to the cache; null until the videos pages are loaded. */
-let showVideo: ((queries: QueryClient, video: LiveVideo) => void) | null = null
+/** Applies changed jobs to the cache; null until the videos pages are loaded. */
+let showVideos: ((queries: QueryClient, videos: readonly LiveVideo[]) => void) | null = null
 
 /** A changed job, or the id of a deleted one. */
 export type LiveVideo = VideoView | { id: string; object: 'video'; deleted: true }
 
-/** Registers how the videos pages apply a changed job to the cache, so that lists are not reloaded. */
-export function showLiveVideos(show: (queries: QueryClient, video: LiveVideo) => void): void {
-  showVideo = show
+/** Registers how the videos pages apply changed jobs to the cache, so that lists are not reloaded. */
+export function showLiveVideos(show: (queries: QueryClient, videos: readonly LiveVideo[]) => void): void {
+  showVideos = show
 }
 
 /** Updates the cache from the events of `/console/events`. Source: docs/api/console.md, live events. */
@@ -27,10 +33,11 @@ export function useLiveChanges(): void {
   const { user, organization } = useSession()
   // biome-ignore lint/correctness/useExhaustiveDependencies: a stream belongs to one person in one organization; others open another.
   useEffect(() => {
+    const changes = collectChanges(queries)
     let source: EventSource
     let again: ReturnType<typeof setTimeout> | undefined
     const open = () => {
-      source = listen(queries)
+      source = listen(queries, changes)
       source.addEventListener('error', () => {
         if (source.readyState !== EventSource.CLOSED) return
         // Refused: the browser does not reconnect.
@@ -42,12 +49,13 @@ export function useLiveChanges(): void {
     return () => {
       clearTimeout(again)
       source.close()
+      changes.stop()
       setConnected(false)
     }
   }, [queries, user.id, organization.id])
 }
 
-function listen(queries: QueryClient): EventSource {
+function listen(queries: QueryClient, changes: Changes): EventSource {
   const source = new EventSource('/console/events')
   source.onopen = () => setConnected(true)
   source.onerror = () => setConnected(false)
@@ -57,13 +65,46 @@ function listen(queries: QueryClient): EventSource {
     void followSession(queries)
     for (const noun of ['videos', 'balance']) void queries.invalidateQueries({ queryKey: [noun] })
   })
-  source.addEventListener('video', ({ data }) => showVideo?.(queries, JSON.parse(data) as LiveVideo))
-  source.addEventListener('balance', ({ data }) => {
-    queries.setQueryData<Balance>(['balance'], (shown) => shown && (JSON.parse(data) as Balance))
-    for (const noun of ['ledger', 'usage']) void queries.invalidateQueries({ queryKey: [noun] })
-  })
+  source.addEventListener('video', ({ data }) => changes.addVideo(data))
+  source.addEventListener('balance', ({ data }) => changes.setBalance(data))
   return source
 }
+
+/** Collects what changed, of each job the newest state, and shows it together twice a second. */
+function collectChanges(queries: QueryClient) {
+  const videos = new Map<string, LiveVideo>()
+  let balance: string | null = null
+  const show = paced(() => {
+    notifyManager.batch(() => {
+      showVideos?.(queries, [...videos.values()])
+      if (balance !== null)
+        queries.setQueryData<Balance>(['balance'], (shown) => shown && (JSON.parse(balance!) as Balance))
+    })
+    videos.clear()
+    balance = null
+  }, SHOW_MS)
+  const readAgain = paced(() => {
+    for (const noun of ['ledger', 'usage']) void queries.invalidateQueries({ queryKey: [noun] })
+  }, READ_AGAIN_MS)
+  return {
+    addVideo(data: string) {
+      const video = JSON.parse(data) as LiveVideo
+      videos.set(video.id, video)
+      show.ask()
+    },
+    setBalance(data: string) {
+      balance = data
+      show.ask()
+      readAgain.ask()
+    },
+    stop() {
+      show.stop()
+      readAgain.stop()
+    },
+  }
+}
+
+type Changes = ReturnType<typeof collectChanges>
 
 /** Poll interval for live data: long while events are connected, a few seconds otherwise. */
 export function usePollMs(): number {

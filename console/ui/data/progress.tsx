@@ -6,8 +6,8 @@ export function ProgressBar({ share, label }: { share: number | null; label: str
   return (
     <Progress.Root value={percent} aria-label={label} className="h-1.5 w-full overflow-hidden rounded-full bg-line">
       <Progress.Indicator
-        className="h-full rounded-full bg-accent transition-[width] duration-500 data-[state=indeterminate]:animate-breathe"
-        style={{ width: `${percent ?? 100}%` }}
+        className="h-full rounded-full bg-accent transition-[translate] duration-500 data-[state=indeterminate]:animate-breathe"
+        style={{ translate: `${(percent ?? 100) - 100}%` }}
       />
     </Progress.Root>
   )

@@ -21,7 +21,7 @@ export function VirtualList<T>({ items, keyOf, row_pixels, children, onEnd, labe
     count: items.length,
     estimateSize: () => row_pixels,
     getItemKey: (index) => keyOf(items[index]!),
-    overscan: 6,
+    overscan: 3,
     scrollMargin: top,
   })
   const shown = virtual.getVirtualItems()

@@ -1,4 +1,5 @@
 import { Link } from '@tanstack/react-router'
+import { memo } from 'react'
 import { useText } from '../../text/use-text.ts'
 import { StatusBadge } from '../../ui/data/badge.tsx'
 import { DateTime, Money } from '../../ui/data/format.tsx'
@@ -19,7 +20,7 @@ const SHOWN_MAX = 200
 const CARD = 'group block min-w-0 overflow-hidden rounded-xl border border-line bg-surface shadow-raised'
 
 /** A job in the gallery, linked to its page. */
-export function JobCard({ job }: { job: VideoJob }) {
+export const JobCard = memo(function JobCard({ job }: { job: VideoJob }) {
   const t = useText('videos')
   const runs = isRunning(job)
   return (
@@ -50,7 +51,7 @@ export function JobCard({ job }: { job: VideoJob }) {
       />
     </Link>
   )
-}
+})
 
 /** The card of a request that is being submitted. */
 export function PendingCard({ pending }: { pending: Pending }) {

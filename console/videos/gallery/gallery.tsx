@@ -1,11 +1,11 @@
 import { useQueries, useQuery, useQueryClient } from '@tanstack/react-query'
-import { type RefObject, useCallback, useLayoutEffect, useMemo, useRef, useState } from 'react'
+import { memo, type RefObject, useCallback, useLayoutEffect, useMemo, useRef, useState } from 'react'
 import { usePollMs } from '../../api/live.ts'
 import { useText } from '../../text/use-text.ts'
 import { VirtualList } from '../../ui/data/virtual-list.tsx'
 import { FailureNote } from '../../ui/failure-note.tsx'
 import { pageQuery, useKnownList } from '../jobs/job-cache.ts'
-import { jobsWithin, type KnownList, lengthOf, placeOf } from '../jobs/list-pages.ts'
+import { type JobList, jobsWithin, lengthOf, placeOf } from '../jobs/list-pages.ts'
 import { type Pending, usePending } from '../jobs/pending.ts'
 import { CARD_FOOT_PIXELS, JobCard, PendingCard, SkeletonCard } from './card.tsx'
 import { Examples } from './examples.tsx'
@@ -21,7 +21,7 @@ export function Gallery() {
   const poll = usePollMs()
   const box = useRef<HTMLDivElement>(null)
   const { columns, card_pixels } = useColumns(box)
-  const head = useQuery(pageQuery(queries, null, poll))
+  const head = useQuery({ ...pageQuery(queries, null, poll), select: isLoaded })
   const list = useKnownList()
   const pending = usePending()
   const [tailError, setTailError] = useState<unknown>(null)
@@ -42,7 +42,7 @@ export function Gallery() {
       {known && rows.length === 0 && <Examples />}
       {known && rows.length > 0 && columns > 0 && (
         <VirtualList items={rows} keyOf={String} row_pixels={rowPixels} onEnd={loadMore} label={t('gallery')}>
-          {(row) => <Row {...{ row, columns, pending, list: list!, total: pending.length + count }} />}
+          {(row) => <Row {...{ row, columns, pending, pages: list!.pages, total: pending.length + count }} />}
         </VirtualList>
       )}
       {tailError !== null && <FailureNote error={tailError} onRetry={loadMore} />}
@@ -53,12 +53,11 @@ export function Gallery() {
   )
 }
 
-type RowProps = { row: number; columns: number; pending: readonly Pending[]; list: KnownList; total: number }
+type RowProps = { row: number; columns: number; pending: readonly Pending[]; pages: JobList; total: number }
 
-function Row({ row, columns, pending, list, total }: RowProps) {
+const Row = memo(function Row({ row, columns, pending, pages, total }: RowProps) {
   const queries = useQueryClient()
   const poll = usePollMs()
-  const { pages } = list
   const places = Array.from({ length: Math.min(columns, total - row * columns) }, (_, at) => row * columns + at)
   const found = places.map((place) => (place < pending.length ? null : placeOf(pages, place - pending.length)))
   const needed = [...new Set(found.flatMap((place) => (place ? [place.page] : [])))]
@@ -77,6 +76,11 @@ function Row({ row, columns, pending, list, total }: RowProps) {
       })}
     </div>
   )
+})
+
+/** The jobs of a page are for its rows: what surrounds them is drawn once. */
+function isLoaded(): true {
+  return true
 }
 
 function Skeletons({ columns }: { columns: number }) {

@@ -1,4 +1,4 @@
-import { useEffect, useState } from 'react'
+import { useSyncExternalStore } from 'react'
 import { useText } from '../../text/use-text.ts'
 import { StatusBadge, type Tone } from '../../ui/data/badge.tsx'
 import { isRunning, type VideoJob } from '../jobs/job.ts'
@@ -18,7 +18,7 @@ export function JobStatus({ job, short }: { job: Pick<VideoJob, 'status' | 'prog
   const { status, progress } = job
   const name = useStatusName(status)
   return (
-    <StatusBadge tone={TONES[status] ?? 'accent'} live={isRunning(job)}>
+    <StatusBadge tone={TONES[status] ?? 'accent'} live={isRunning(job) && !short}>
       {status === 'in_progress' && progress > 0 && !short ? `${name} ${progress}%` : name}
     </StatusBadge>
   )
@@ -26,12 +26,30 @@ export function JobStatus({ job, short }: { job: Pick<VideoJob, 'status' | 'prog
 
 /** Seconds since `since`, a Unix time, updated every second. */
 export function Elapsed({ since }: { since: number }) {
-  const [now, setNow] = useState(() => Date.now())
-  useEffect(() => {
-    const timer = setInterval(() => setNow(Date.now()), 1000)
-    return () => clearInterval(timer)
-  }, [])
-  return <span className="tabular-nums">{clockTime(now / 1000 - since)}</span>
+  const now = useSyncExternalStore(listenToClock, readClock)
+  return <span className="tabular-nums">{clockTime(now - since)}</span>
+}
+
+const watching = new Set<() => void>()
+let clock: ReturnType<typeof setInterval> | undefined
+
+/** One timer for all, so that they change together. */
+function listenToClock(listener: () => void): () => void {
+  watching.add(listener)
+  clock ??= setInterval(() => {
+    for (const each of watching) each()
+  }, 1000)
+  return () => {
+    watching.delete(listener)
+    if (watching.size > 0) return
+    clearInterval(clock)
+    clock = undefined
+  }
+}
+
+/** In whole Unix seconds. */
+function readClock(): number {
+  return Math.floor(Date.now() / 1000)
 }
 
 /** `0:42`, `12:05`, `1:02:03`. */

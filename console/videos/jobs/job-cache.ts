@@ -1,10 +1,10 @@
-import { type QueryClient, queryOptions, useQuery, useQueryClient } from '@tanstack/react-query'
+import { type QueryClient, type QueryKey, queryOptions, useQuery, useQueryClient } from '@tanstack/react-query'
 import { failureOf } from '../../api/failure.ts'
 import { showLiveVideos, usePollMs } from '../../api/live.ts'
 import type { Page } from '../../api/queries.ts'
 import { request } from '../../api/request.ts'
 import { isRunning, type VideoJob, videoPath } from './job.ts'
-import { type KnownList, withJob, withPage } from './list-pages.ts'
+import { type KnownList, withJobs, withPage } from './list-pages.ts'
 import { forgetPending } from './pending.ts'
 
 const LIST_KEY = ['video-list'] as const
@@ -12,9 +12,10 @@ const PAGE_LIMIT = 100
 /** Pages out of view are dropped after this long, so that a long list uses no more memory than a short one. */
 const PAGE_KEPT_MS = 30_000
 
-showLiveVideos((queries, video) => {
-  if ('deleted' in video) forgetJob(queries, video.id)
-  else applyJob(queries, video)
+showLiveVideos((queries, videos) => {
+  const changed = videos.flatMap((video) => ('deleted' in video ? [] : [video]))
+  for (const video of videos) if ('deleted' in video) forgetJob(queries, video.id)
+  applyJobs(queries, changed)
 })
 
 /** One page of jobs, newest first; reading it also updates the known list. It is polled every `poll_ms` while one of its jobs runs. */
@@ -55,23 +56,34 @@ export function useJob(id: string) {
   })
 }
 
-/** Updates a job wherever it is cached; a new one goes to the top of the list. A job that has ended stays ended. */
+/** Updates jobs wherever they are cached; new ones go to the top of the list. A job that has ended stays ended. */
+export function applyJobs(queries: QueryClient, jobs: readonly VideoJob[]): void {
+  const listed = pagesOf(queries).flatMap(([, { data }]) => data)
+  const single = queries.getQueriesData<VideoJob>({ queryKey: ['videos', 'job'] }).flatMap(([, job]) => job ?? [])
+  const shown = new Map([...listed, ...single].map((job) => [job.id, job]))
+  const changed = new Map<string, VideoJob>()
+  const added: VideoJob[] = []
+  for (const job of jobs) {
+    const known = shown.get(job.id)
+    if (!known) added.push(job)
+    else if (isRunning(known) || !isRunning(job)) changed.set(job.id, job)
+  }
+  queries.setQueriesData<VideoJob>({ queryKey: ['videos', 'job'] }, (job) => job && (changed.get(job.id) ?? job))
+  queries.setQueriesData<Page<VideoJob>>({ queryKey: ['videos', 'page'] }, (page) => page && withJobs(page, changed))
+  for (const job of added.toSorted((a, b) => (a.id < b.id ? -1 : 1))) addFirst(queries, job)
+}
+
 export function applyJob(queries: QueryClient, job: VideoJob): void {
-  const known = queries.getQueryData<VideoJob>(['videos', 'job', job.id]) ?? findInPages(queries, job.id)
-  if (known && !isRunning(known) && isRunning(job)) return
-  queries.setQueryData<VideoJob>(['videos', 'job', job.id], (shown) => shown && job)
-  queries.setQueriesData<Page<VideoJob>>({ queryKey: ['videos', 'page'] }, (page) => page && withJob(page, job))
-  if (!known) addFirst(queries, job)
+  applyJobs(queries, [job])
 }
 
 /** Removes a deleted job from the cache. */
 export function forgetJob(queries: QueryClient, id: string): void {
   queries.removeQueries({ queryKey: ['videos', 'job', id] })
-  const pages = queries.getQueriesData<Page<VideoJob>>({ queryKey: ['videos', 'page'] })
-  const holding = pages.find(([, page]) => page?.data.some((job) => job.id === id))
+  const holding = pagesOf(queries).find(([, page]) => page.data.some((job) => job.id === id))
   if (!holding) return
   const [key, page] = holding
-  const left = { ...page!, data: page!.data.filter((job) => job.id !== id) }
+  const left = { ...page, data: page.data.filter((job) => job.id !== id) }
   const after = key[2] as string | null
   queries.setQueryData(key, left)
   queries.setQueryData<KnownList>(LIST_KEY, (list) => withPage(list, after, left))
@@ -88,6 +100,13 @@ function addFirst(queries: QueryClient, job: VideoJob): void {
 }
 
 function findInPages(queries: QueryClient, id: string): VideoJob | undefined {
+  return pagesOf(queries)
+    .flatMap(([, { data }]) => data)
+    .find((job) => job.id === id)
+}
+
+/** The pages that are loaded. */
+function pagesOf(queries: QueryClient): Array<[QueryKey, Page<VideoJob>]> {
   const pages = queries.getQueriesData<Page<VideoJob>>({ queryKey: ['videos', 'page'] })
-  return pages.flatMap(([, page]) => page?.data ?? []).find((job) => job.id === id)
+  return pages.flatMap(([key, page]) => (page ? [[key, page]] : []))
 }

@@ -54,8 +54,8 @@ export function lengthOf(pages: JobList): number {
   return pages.reduce((sum, { count }) => sum + count, 0)
 }
 
-/** The page with this job updated; the same object when the job is not on it. */
-export function withJob(page: Page<VideoJob>, job: VideoJob): Page<VideoJob> {
-  if (!page.data.some(({ id }) => id === job.id)) return page
-  return { ...page, data: page.data.map((each) => (each.id === job.id ? job : each)) }
+/** The page with these jobs, by their ids, updated; the same object when none of them is on it. */
+export function withJobs(page: Page<VideoJob>, changed: ReadonlyMap<string, VideoJob>): Page<VideoJob> {
+  if (!page.data.some(({ id }) => changed.has(id))) return page
+  return { ...page, data: page.data.map((job) => changed.get(job.id) ?? job) }
 }

@@ -1,13 +1,13 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type Browser, type BrowserContext, type Page, chromium as playwright } from 'playwright-core'
-import { chromiumPath } from '../test/support/browser/chromium.ts'
-import { buildConsoleWhenStale } from '../test/support/browser/console-build.ts'
-import { median } from './support/figure.ts'
-import { QUICK } from './support/rounds.ts'
-import { type Row, rowOf } from './support/row.ts'
-import { type BenchService, startService } from './support/service.ts'
-import { insertJobs } from './videos/list.ts'
+import { chromiumPath } from '../../test/support/browser/chromium.ts'
+import { buildConsoleWhenStale } from '../../test/support/browser/console-build.ts'
+import { median } from '../support/figure.ts'
+import { QUICK } from '../support/rounds.ts'
+import { type Row, rowOf } from '../support/row.ts'
+import { type BenchService, startService } from '../support/service.ts'
+import { insertJobs } from '../videos/list.ts'
 
 const ROUNDS = QUICK ? 2 : 5
 const FEW = 1000
