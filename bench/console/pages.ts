@@ -1,13 +1,10 @@
-import { readFileSync } from 'node:fs'
-import { join } from 'node:path'
-import { type Browser, type BrowserContext, type Page, chromium as playwright } from 'playwright-core'
-import { chromiumPath } from '../../test/support/browser/chromium.ts'
-import { buildConsoleWhenStale } from '../../test/support/browser/console-build.ts'
+import type { Browser } from 'playwright-core'
 import { median } from '../support/figure.ts'
 import { QUICK } from '../support/rounds.ts'
 import { type Row, rowOf } from '../support/row.ts'
 import { type BenchService, startService } from '../support/service.ts'
 import { insertJobs } from '../videos/list.ts'
+import { launchBrowser, signIn, visit } from './visit.ts'
 
 const ROUNDS = QUICK ? 2 : 5
 const FEW = 1000
@@ -15,11 +12,9 @@ const MANY = 10_000
 const STEPS = 240
 
 /** Time until the console is usable, and whether a list of 10,000 jobs scrolls as smoothly as a short one, in a real browser. */
-export async function run(): Promise<Row[]> {
-  buildConsoleWhenStale()
+export async function runPages(): Promise<Row[]> {
+  const browser = await launchBrowser()
   const service = await startService()
-  const args = ['--no-sandbox', '--disable-gpu', '--no-first-run', '--disable-background-networking']
-  const browser = await playwright.launch({ executablePath: await chromiumPath(), args })
   try {
     const cookie = await signIn(service)
     await insertJobs(service, { from: 0, to: FEW })
@@ -69,25 +64,6 @@ function scrollRows(many: Scrolled[], few: Scrolled[]): Row[] {
     }),
     rowOf({ name: `${name}, most cards in the page`, unit: 'cards', rounds: rounds(many, 'cards') }),
   ]
-}
-
-async function signIn({ url, dir }: BenchService): Promise<string> {
-  const { email, password } = JSON.parse(readFileSync(join(dir, 'data', 'first-run.json'), 'utf8'))
-  const answer = await fetch(`${url}/console/auth/sign-in/email`, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify({ email, password }),
-  })
-  if (!answer.ok) throw new Error(`not signed in: ${answer.status}`)
-  return answer.headers.getSetCookie()[0]!.split(';', 1)[0]!
-}
-
-/** A visit with an empty cache. Close its context. */
-async function visit(browser: Browser, { url }: BenchService, cookie: string): Promise<[BrowserContext, Page]> {
-  const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, locale: 'en-US' })
-  const at = cookie.indexOf('=')
-  await context.addCookies([{ name: cookie.slice(0, at), value: cookie.slice(at + 1), url }])
-  return [context, await context.newPage()]
 }
 
 async function timeToUse(browser: Browser, service: BenchService, cookie: string): Promise<number> {

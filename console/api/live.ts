@@ -108,14 +108,18 @@ type Changes = ReturnType<typeof collectChanges>
 
 /** Poll interval for live data: long while events are connected, a few seconds otherwise. */
 export function usePollMs(): number {
-  const live = useSyncExternalStore(
+  return useLive() ? 30_000 : 4_000
+}
+
+/** Whether events are connected. */
+export function useLive(): boolean {
+  return useSyncExternalStore(
     (listener) => {
       listeners.add(listener)
       return () => listeners.delete(listener)
     },
     () => connected,
   )
-  return live ? 30_000 : 4_000
 }
 
 function setConnected(now: boolean): void {

@@ -10,6 +10,7 @@ import { cx } from '../ui/class-names.ts'
 import { Money } from '../ui/data/format.tsx'
 import { Skeleton } from '../ui/layout.tsx'
 import { AccountMenu } from './account-menu.tsx'
+import { ConnectionNote } from './connection-note.tsx'
 import { Navigation } from './navigation.tsx'
 import { OrganizationSwitcher } from './organization-switcher.tsx'
 
@@ -34,6 +35,7 @@ export function Shell() {
         tabIndex={-1}
         className="mx-auto w-full max-w-[84rem] min-w-0 px-4 pt-6 pb-16 sm:px-6 lg:px-10 lg:pt-8"
       >
+        <ConnectionNote />
         <Outlet />
       </main>
     </div>

@@ -42,7 +42,7 @@ test('cards follow status changes live, including jobs that others submit', asyn
   await card(page, 'It breaks', 'Checking').waitFor()
   await app.tick()
   await card(page, 'First of two', 'Completed').locator('img').waitFor()
-  await card(page, 'It breaks', 'Failed').waitFor()
+  await card(page, 'It breaks', 'Failed').getByText('The renderer could not create this video.').waitFor()
   await page.getByRole('complementary').getByText('$99.96').waitFor()
   await screenshot('gallery')
   assert.deepEqual(await findBarriers(page), [])

@@ -2,9 +2,9 @@ import { once } from 'node:events'
 import type { Server as HttpServer } from 'node:http'
 import { type AddressInfo, createServer, type Server } from 'node:net'
 
-/** Starts a server on loopback and resolves with its port, a free one. */
-export async function listen(server: Server, host = '127.0.0.1'): Promise<number> {
-  await once(server.listen(0, host), 'listening')
+/** Starts a server on loopback and resolves with its port, a free one where none is given. */
+export async function listen(server: Server, host = '127.0.0.1', port = 0): Promise<number> {
+  await once(server.listen(port, host), 'listening')
   return (server.address() as AddressInfo).port
 }
 

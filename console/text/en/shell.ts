@@ -4,6 +4,7 @@ export default {
   available: 'Available',
   brand: 'Kinora',
   broken_title: 'This page could not be shown',
+  connection_lost: 'The service does not answer. What you see may be out of date. It is asked again every few seconds.',
   missing_home: 'Go to videos',
   missing_question: 'There is nothing at this address',
   missing_title: 'Page not found',

@@ -4,6 +4,7 @@ export default {
   available: '利用可能額',
   brand: 'Kinora',
   broken_title: 'このページを表示できませんでした',
+  connection_lost: 'サービスから応答がありません。表示が最新でない場合があります。数秒ごとに再接続を試みます。',
   missing_home: '動画へ移動',
   missing_question: 'このアドレスには何もありません',
   missing_title: 'ページが見つかりません',

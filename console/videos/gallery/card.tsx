@@ -6,6 +6,7 @@ import { DateTime, Money } from '../../ui/data/format.tsx'
 import { ProgressBar } from '../../ui/data/progress.tsx'
 import { Skeleton } from '../../ui/layout.tsx'
 import { readablePrompt } from '../draft/prompt.ts'
+import { failureOfJob } from '../job/progress.tsx'
 import { Elapsed, JobStatus } from '../job/status.tsx'
 import { JobThumbnail, PlaceholderThumbnail } from '../job/thumbnail.tsx'
 import { isRunning, type VideoJob } from '../jobs/job.ts'
@@ -32,6 +33,7 @@ export const JobCard = memo(function JobCard({ job }: { job: VideoJob }) {
     >
       <span className="relative block aspect-video overflow-hidden bg-sunken">
         <JobThumbnail job={job} />
+        {job.status === 'failed' && <Reason job={job} />}
         {!runs && job.status === 'completed' && <Length seconds={job.seconds} />}
         {job.status === 'in_progress' && (
           <span className="absolute inset-x-3 bottom-3">
@@ -103,6 +105,17 @@ function CardFoot({ prompt, status, time, cost }: FootProps) {
         <span aria-hidden>·</span>
         {cost}
       </span>
+    </span>
+  )
+}
+
+/** Why a job failed, in one line. */
+function Reason({ job }: { job: VideoJob }) {
+  const t = useText('videos')
+  const reason = t(`failure.${failureOfJob(job)}.what`)
+  return (
+    <span title={reason} className="absolute inset-x-3 bottom-2.5 truncate text-center text-xs text-muted">
+      {reason}
     </span>
   )
 }

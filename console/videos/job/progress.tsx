@@ -66,8 +66,7 @@ const WORDED = [
 /** Why a job failed or was canceled, that it cost nothing, and what to do next. */
 export function EndedJob({ job, action }: { job: VideoJob; action: React.ReactNode }) {
   const t = useText('videos')
-  const worded = WORDED.find((each) => each === job.error?.code) ?? 'other'
-  const code = worded === 'invalid_reference_media' && hasOnlyImages(job) ? 'invalid_image' : worded
+  const code = failureOfJob(job)
   const failed = job.status === 'failed'
   return (
     <Card>
@@ -81,6 +80,12 @@ export function EndedJob({ job, action }: { job: VideoJob; action: React.ReactNo
       </EmptyState>
     </Card>
   )
+}
+
+/** What the texts of a failure go by. */
+export function failureOfJob(job: VideoJob) {
+  const worded = WORDED.find((each) => each === job.error?.code) ?? 'other'
+  return worded === 'invalid_reference_media' && hasOnlyImages(job) ? 'invalid_image' : worded
 }
 
 /** Then the invalid file is an image. */

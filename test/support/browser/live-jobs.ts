@@ -4,9 +4,9 @@ import { close, listen } from '../listen.ts'
 
 /**
  * A service whose live events are those of `send`, for more jobs than engines would render here. Everything else is answered by the
- * service at `url`.
+ * service at `url`. `port`: a free one when not given.
  */
-export async function startLiveJobs(url: string) {
+export async function startLiveJobs(url: string, port = 0) {
   const streams = new Set<ServerResponse>()
   const server = createServer((asked, answer) => {
     if (asked.url === '/console/events') {
@@ -24,7 +24,7 @@ export async function startLiveJobs(url: string) {
     asked.pipe(passed)
   })
   return {
-    url: `http://127.0.0.1:${await listen(server)}`,
+    url: `http://127.0.0.1:${await listen(server, '127.0.0.1', port)}`,
     /** One event for each job, in one piece. */
     send(jobs: ReadonlyArray<VideoView | { id: string; object: 'video'; deleted: true }>) {
       const text = jobs.map((job) => `event: video\ndata: ${JSON.stringify(job)}\n\n`).join('')
