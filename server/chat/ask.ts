@@ -2,6 +2,7 @@ import type { ChatModelConfig } from '../config/config.ts'
 import type { ChatEngine, ChatEvent, ChatRequest } from '../engines/chat/contract.ts'
 import { type ContextOverflow, EngineError } from '../engines/engine-error.ts'
 import type { Principal } from '../identity/caller/principal.ts'
+import type { Lease } from '../platform/http/body/byte-budget.ts'
 import type { InputSize } from './count.ts'
 import type { FieldNames, ModelParameters } from './request.ts'
 
@@ -18,6 +19,8 @@ export type TurnRequest = {
   size: InputSize
   /** What the client set. The rest of `request` is ours, such as a limit of the answer, which is lowered when it does not fit the context. */
   parameters: ModelParameters
+  /** Where the whole answer is put together: its bytes. More is read once there is room for it. */
+  kept?: Lease
   /**
    * Shortens the request when the engine rejects it as too long and states its limit; it is asked once more then. Throws ApiError when
    * nothing more may be dropped.

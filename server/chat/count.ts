@@ -1,4 +1,5 @@
 import type { ChatModelConfig } from '../config/config.ts'
+import { isHeavy, tokenWeight } from '../engines/chat/answer-weight.ts'
 import type { ChatEngine, ChatMessage, ChatRequest } from '../engines/chat/contract.ts'
 import { EngineError } from '../engines/engine-error.ts'
 import { ApiError } from '../platform/errors.ts'
@@ -128,7 +129,8 @@ async function countByEngine(
 
 /**
  * Without a limit of the client, limits the answer to the model's maximum, or to what the input leaves of the context if that is less:
- * servers reject an input and a limit that together are longer than the context. Rejects with ApiError `context_length_exceeded` when the
+ * servers reject an input and a limit that together are longer than the context. Of many choices, or with many log probabilities for each
+ * token, an answer is limited to what one answer may be in memory, whatever the client asks. Rejects with ApiError `context_length_exceeded` when the
  * input is far longer than the context, without asking the server.
  */
 export function limitAnswer(
@@ -136,9 +138,18 @@ export function limitAnswer(
   { max_output_tokens: max, context_length }: Pick<ChatModelConfig, 'max_output_tokens' | 'context_length'>,
   size: InputSize,
 ): Promise<void> | undefined {
-  const limit = request.max_tokens === undefined ? max : null
-  if (limit !== null) request.max_tokens = limit
+  const most = isHeavy(request) ? Math.floor(ANSWER_WEIGHT_MAX / tokenWeight(request)) : null
+  const limit = request.max_tokens === undefined ? lesser(max, most) : null
+  const asked = limit ?? request.max_tokens
+  if (asked !== undefined) request.max_tokens = lesser(asked, most)!
   return context_length === null ? undefined : limitToRest(request, { limit, context_length }, size)
+}
+
+/** What an answer may weigh with all its choices: about 38 MB of JSON. */
+const ANSWER_WEIGHT_MAX = 4_194_304
+
+function lesser(one: number | null, other: number | null): number | null {
+  return one === null || other === null ? (one ?? other) : Math.min(one, other)
 }
 
 async function limitToRest(

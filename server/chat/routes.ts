@@ -2,13 +2,15 @@ import type { FastifyReply } from 'fastify'
 import type { Meter } from '../billing/meter.ts'
 import { entitledChatModel } from '../catalog/entitlements.ts'
 import type { Context } from '../context.ts'
+import { isHeavy } from '../engines/chat/answer-weight.ts'
 import type { ChatEvent, TokenUsage } from '../engines/chat/contract.ts'
 import { type Endpoint, endpoint } from '../identity/caller/endpoint.ts'
 import type { Principal } from '../identity/caller/principal.ts'
 import { unixSeconds } from '../platform/clock.ts'
 import { ApiError, errorBody } from '../platform/errors.ts'
 import { abortOnLeaving } from '../platform/http/abort-on-disconnect.ts'
-import type { Lease } from '../platform/http/body/byte-budget.ts'
+import { type Lease, leaseForAnswer } from '../platform/http/body/byte-budget.ts'
+import { sendValue } from '../platform/http/send-json.ts'
 import { openEventStream, STREAM_TIMING, type StreamTiming } from '../platform/http/sse.ts'
 import { randomHex } from '../platform/ids.ts'
 import { isRecord } from '../platform/json/record.ts'
@@ -44,11 +46,11 @@ export function chatEndpoints(meter: Meter, timing: StreamTiming = STREAM_TIMING
         const turn = await openTurn(
           ctx,
           meter,
-          { principal, request_id: request.id, body, lease: request.lease! },
+          { principal, request_id: request.id, body, reply, lease: request.lease! },
           left.signal,
         )
         const head: AnswerHead = { id: newCompletionId(), created: unixSeconds(ctx.clock.now()), model: body.model }
-        if (!body.stream) return collectAnswer(turn, head)
+        if (!body.stream) return sendAnswer(reply, await collectAnswer(turn, head), { body, left: left.signal })
         const include_usage = body.stream_options?.include_usage ?? false
         return streamAnswer(ctx, { reply, left, timing }, turn, { head, include_usage, request_id: request.id })
       },
@@ -77,10 +79,10 @@ function readLegacy(body: unknown): unknown {
 async function openTurn(
   ctx: Context,
   meter: Meter,
-  call: { principal: Principal; request_id: string; body: ChatBody; lease: Lease },
+  call: { principal: Principal; request_id: string; body: ChatBody; reply: FastifyReply; lease: Lease },
   left: AbortSignal,
 ): Promise<Turn> {
-  const { principal, request_id, body, lease } = call
+  const { principal, request_id, body, reply, lease } = call
   ctx.switches.requireIntake()
   const model = entitledChatModel(ctx.config, principal.plan, body.model)
   const served = ctx.engines.chat.get(model.id)!
@@ -100,7 +102,19 @@ async function openTurn(
   const size = inputSize(engine, request, left)
   const limited = limitAnswer(request, model, size)
   if (limited) await limited
-  return startTurn(ctx, meter, { principal, request_id, model, engine, request, parameters, names, size }, left)
+  const wanted = { principal, request_id, model, engine, request, parameters, names, size }
+  const kept = body.stream ? undefined : leaseForAnswer(ctx.budget, principal.org_id, reply)
+  return startTurn(ctx, meter, { ...wanted, ...(kept && { kept }) }, left)
+}
+
+/** What Fastify would write in one go is written with other work between. */
+async function sendAnswer(
+  reply: FastifyReply,
+  answer: ChatCompletion,
+  { body, left }: { body: ChatBody; left: AbortSignal },
+): Promise<ChatCompletion | FastifyReply> {
+  const { n, logprobs, top_logprobs } = body
+  return isHeavy({ n, logprobs, top_logprobs }) ? sendValue(reply, answer, left) : answer
 }
 
 /** After the headers are sent an error can only be an event; the stream ends with the end mark in any case. */

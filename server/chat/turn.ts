@@ -129,6 +129,8 @@ async function advance(run: Run): Promise<readonly ChatEvent[] | null> {
       const shown = observe(produced, run.storable(value))
       if (shown.length === 0) continue
       run.observed.first()
+      const room = run.turn.kept?.add(bytesOf(shown))
+      if (room) await room
       return shown
     }
   } catch (error) {
@@ -229,6 +231,21 @@ function observe(produced: Produced, batch: readonly ChatEvent[]): readonly Chat
   const mayFilter = produced.ended || produced.usages.size > 0 || produced.finished.size > 0
   return mayFilter ? batch.filter(({ type }) => !UNSEEN.has(type)) : batch
 }
+
+/** About what a batch is as JSON. */
+function bytesOf(batch: readonly ChatEvent[]): number {
+  let bytes = 0
+  for (const event of batch) {
+    if (event.type === 'tool-call-delta') bytes += event.arguments.length
+    else if ('text' in event) bytes += event.text.length
+    if (event.type !== 'text-delta' || !event.logprobs) continue
+    for (const { top_logprobs } of event.logprobs) bytes += LOGPROB_BYTES * (1 + top_logprobs.length)
+  }
+  return bytes
+}
+
+/** Of a token with its probability and its bytes. */
+const LOGPROB_BYTES = 72
 
 const UNSEEN: ReadonlySet<ChatEvent['type']> = new Set(['finishing', 'choice-usage', 'end'])
 

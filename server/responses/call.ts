@@ -17,6 +17,8 @@ export type ResponseCall = {
   body: CreateResponse
   /** What it holds in memory: the conversation it continues is added. */
   lease: Lease
+  /** What its answer holds in memory, until it is sent. */
+  kept: Lease
   /** False: no model is asked; the response is completed with empty output and no usage. Sockets only. */
   generate?: boolean
   /** The whole context of a previous response and its size as JSON, if the caller has it in memory. Sockets only. */

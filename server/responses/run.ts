@@ -103,9 +103,9 @@ async function openRun(
 
 /** Null for a call that asks for no answer. */
 async function askModel({ ctx, deps, call, left }: Run, prepared: PreparedCall): Promise<Turn | null> {
-  const { principal, request_id } = call
+  const { principal, request_id, kept } = call
   const { model, engine, turn } = prepared
-  return turn && startTurn(ctx, deps.meter, { principal, request_id, model, engine, ...turn }, left)
+  return turn && startTurn(ctx, deps.meter, { principal, request_id, model, engine, kept, ...turn }, left)
 }
 
 async function* answer(

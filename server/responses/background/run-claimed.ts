@@ -6,6 +6,7 @@ import { addSeconds } from '../../platform/clock.ts'
 import { isDatabaseDown } from '../../platform/db/db.ts'
 import { ApiError } from '../../platform/errors.ts'
 import { failpoint } from '../../platform/failpoint.ts'
+import { leaseUntilLeft } from '../../platform/http/body/byte-budget.ts'
 import { backoffSeconds } from '../../platform/queue/backoff.ts'
 import type { ResponseCall, ResponseDeps } from '../call.ts'
 import { failResponse, type ResponseEvent } from '../events/event.ts'
@@ -155,9 +156,7 @@ async function runToEnd(
   const writeFailed = new AbortController()
   const recorder = openEventRecorder(ctx, claimed, (error) => writeFailed.abort(error))
   const over = AbortSignal.any([signal, timeout, writeFailed.signal])
-  const lease = ctx.budget.open(claimed.org_id, { patient: true })
-  if (over.aborted) lease.end()
-  else over.addEventListener('abort', () => lease.end())
+  const lease = leaseUntilLeft(ctx.budget, claimed.org_id, over)
   let saved = false
   const last: ResponseEvent[] = []
   let run: ResponseRun | null = null
@@ -169,7 +168,7 @@ async function runToEnd(
     const save = async () => {
       saved = true
     }
-    run = await startRun(ctx, deps, { ...(await callOf(ctx, claimed, principal)), lease, save }, over)
+    run = await startRun(ctx, deps, { ...(await callOf(ctx, claimed, principal)), lease, kept: lease, save }, over)
     for (let events: readonly ResponseEvent[] | null = run.first; events; events = await run.next()) {
       if (saved) last.push(...events)
       else await recorder.record(events)
@@ -205,7 +204,7 @@ async function callOf(
   ctx: Context,
   claimed: ClaimedResponse,
   principal: Principal,
-): Promise<Omit<ResponseCall, 'lease'>> {
+): Promise<Omit<ResponseCall, 'lease' | 'kept'>> {
   const { id, request_id, request, body } = claimed
   // Stored items are normalized input items.
   const input = (await listAllInput(ctx.db, claimed, id)) as InputItem[]

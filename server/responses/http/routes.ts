@@ -3,7 +3,8 @@ import { TEXT_REPAIR } from '../../chat/schema.ts'
 import type { Context } from '../../context.ts'
 import { type Endpoint, endpoint } from '../../identity/caller/endpoint.ts'
 import { abortOnLeaving } from '../../platform/http/abort-on-disconnect.ts'
-import { leaseForReading } from '../../platform/http/body/byte-budget.ts'
+import { leaseForAnswer, leaseForReading } from '../../platform/http/body/byte-budget.ts'
+import { sendValue } from '../../platform/http/send-json.ts'
 import { STREAM_TIMING } from '../../platform/http/sse.ts'
 import type { ResponseCall, ResponseDeps } from '../call.ts'
 import type { ResponseEvent } from '../events/event.ts'
@@ -55,12 +56,14 @@ function createResponse(deps: ResponseDeps, streams: StreamOptions): Endpoint {
       const body = checkBody(request.body)
       const left = abortOnLeaving(reply)
       const lease = request.lease!
-      const call: ResponseCall = { principal, request_id: request.id, body, lease, plain: !body.stream }
+      const kept = leaseForAnswer(ctx.budget, principal.org_id, reply)
+      const call: ResponseCall = { principal, request_id: request.id, body, lease, kept, plain: !body.stream }
       if (body.background) return acceptBackground(ctx, { ...deps, ...streams }, call, { reply, left })
       const run = await startRun(ctx, deps, call, left.signal)
       request.created = { response_id: run.response.id }
       nameDropped(reply, { tools: run.dropped_tools, items: run.dropped_items })
-      return body.stream ? streamRun(run, { reply, left, timing: streams.timing }) : plainAnswer(run)
+      if (body.stream) return streamRun(run, { reply, left, timing: streams.timing })
+      return sendValue(reply, await plainAnswer(run), left.signal)
     },
   })
 }

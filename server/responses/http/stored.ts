@@ -2,14 +2,13 @@ import type { FastifyReply } from 'fastify'
 import { type Endpoint, endpoint } from '../../identity/caller/endpoint.ts'
 import { abortOnLeaving } from '../../platform/http/abort-on-disconnect.ts'
 import { leaseForReading } from '../../platform/http/body/byte-budget.ts'
-import { writeJson } from '../../platform/json/write.ts'
+import { sendJson, sendValue } from '../../platform/http/send-json.ts'
 import { rebuiltEvents } from '../events/event.ts'
 import { ResponseStreamEvent } from '../schema/events.ts'
 import { ResponseObject } from '../schema/response.ts'
 import { DeletedResponse, INPUT_PAGE, InputList, InputQuery, StoredQuery } from '../schema/stored.ts'
 import { cancelResponse, deleteResponse } from '../stored/cancel.ts'
 import { pageOfInput, readResponse } from '../stored/read.ts'
-import { sendJson } from './send-json.ts'
 import { type StreamOptions, streamBackground, streamStored } from './stream.ts'
 
 const common = { auth: 'api_key_or_session' } as const
@@ -33,17 +32,12 @@ function readStored(streams: StreamOptions): Endpoint {
     async handle(ctx, { principal, params, query, reply }) {
       const lease = leaseForReading(ctx.budget, principal.org_id, reply)
       const { background, body } = await readResponse(ctx, principal, { id: params.response_id!, lease })
-      if (!query.stream) return sendResponse(reply, body)
+      if (!query.stream) return sendValue(reply, body, abortOnLeaving(reply).signal)
       const after = query.starting_after ?? -1
       if (background) return streamBackground(ctx, { reply, ...streams }, principal, { response: body, after, lease })
       return streamStored(ctx, { reply, ...streams }, () => rebuiltEvents(body, after))
     },
   })
-}
-
-async function sendResponse(reply: FastifyReply, body: ResponseObject): Promise<FastifyReply> {
-  const text = writeJson(body, abortOnLeaving(reply).signal)
-  return sendJson(reply, typeof text === 'string' ? [text] : await text)
 }
 
 const deleteStored = endpoint({
@@ -70,7 +64,8 @@ const cancelStored = endpoint({
   errors: ['invalid_request_error'],
   async handle(ctx, { principal, params, reply }) {
     const lease = leaseForReading(ctx.budget, principal.org_id, reply)
-    return sendResponse(reply, await cancelResponse(ctx, principal, { id: params.response_id!, lease }))
+    const canceled = await cancelResponse(ctx, principal, { id: params.response_id!, lease })
+    return sendValue(reply, canceled, abortOnLeaving(reply).signal)
   },
 })
 

@@ -2,7 +2,7 @@ import type { Context, LiveContext } from '../../context.ts'
 import type { Authenticator, Principal } from '../../identity/caller/principal.ts'
 import { countRequest } from '../../identity/caller/rate-limit.ts'
 import { ApiError } from '../../platform/errors.ts'
-import type { Lease } from '../../platform/http/body/byte-budget.ts'
+import { answersOf, type Lease, leaseUntilLeft } from '../../platform/http/body/byte-budget.ts'
 import { countRefusal } from '../../platform/http/observe/metrics.ts'
 import { apiErrorOf } from '../../platform/http/server.ts'
 import type { Connection } from '../../platform/http/websocket.ts'
@@ -118,21 +118,25 @@ async function answer(
   const { stream_id } = message
   const owner = `${principal.org_id}/${principal.user_id}`
   const body = checkBody(message.body, { may_be_empty: !message.generate })
+  const left = AbortSignal.any([signal, active.cancel.signal])
+  const kept = leaseUntilLeft(ctx.budget, answersOf(principal.org_id), left)
   const call = {
-    ...{ principal, request_id, body, lease, generate: message.generate, error_event: false },
+    ...{ principal, request_id, body, lease, kept, generate: message.generate, error_event: false },
     cachedContext: (response_id: string) => cache.get(response_id, owner),
     cancelled: active.cancel.signal,
   }
-  const run = await startRun(ctx, deps, call, AbortSignal.any([signal, active.cancel.signal]))
-  active.response_id = run.response.id
+  let run: ResponseRun | null = null
   try {
+    run = await startRun(ctx, deps, call, left)
+    active.response_id = run.response.id
     for (let batch: readonly ResponseEvent[] | null = run.first; batch && !signal.aborted; batch = await run.next()) {
       if (batch.length === 0) continue
       const full = connection.send(...batch.map((event) => eventText(event, stream_id)))
       if (full) await full
     }
   } finally {
-    await run.stop()
+    await run?.stop()
+    kept.end()
   }
   const failure = run.failure()
   if (!signal.aborted && !failure) await cacheContext(cache, { owner, stream_id }, run)

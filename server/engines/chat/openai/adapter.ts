@@ -5,6 +5,7 @@ import { BaseUrl, baseUrlMistakes, withVersion } from '../../base-url.ts'
 import { type Chance, endpointHealth } from '../../endpoint-health.ts'
 import type { EngineEnv, Mistake } from '../../engine-entry.ts'
 import { EngineError, withReason } from '../../engine-error.ts'
+import { isHeavy } from '../answer-weight.ts'
 import type { ChatEngine, ChatRequest } from '../contract.ts'
 import { SAMPLING } from '../sampling.ts'
 import { readWords } from '../server-words.ts'
@@ -127,7 +128,7 @@ export function openaiChat(options: OpenaiChatOptions, env: OpenaiChatEnv = {}):
 
   async function send(server: number, form: RequestForm, ...[request, signal, total_ms]: Asking): Promise<CallOutcome> {
     const { target, model } = servers[server]!
-    const stream = request.stream || form.stream_plain
+    const stream = request.stream || form.stream_plain || isHeavy(request)
     const words = readWords(request, [model, request.model, ...secrets])
     let body: string | readonly Buffer[]
     try {

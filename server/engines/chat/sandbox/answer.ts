@@ -4,6 +4,7 @@ import { countTokens, decodeToken, encode, encodeInTurns, tokenBytes } from '../
 import { turnTaker } from '../../../platform/turns.ts'
 import { EngineError } from '../../engine-error.ts'
 import { seededRandom } from '../../seeded-random.ts'
+import { tokenWeight } from '../answer-weight.ts'
 import type { ChatEvent, ChatRequest, ChatTool, FinishReason, TokenLogprob } from '../contract.ts'
 import type { Prompt } from './prompt.ts'
 import { valueFor } from './schema/value.ts'
@@ -29,9 +30,8 @@ export type Content = {
 const JSON_ANSWERS_MAX = 4
 /** A choice has no more tokens, so that what is echoed is tokenized once and for a bounded time. */
 const CHOICE_TOKENS_MAX = 32_768
-/** What an answer may weigh with all its choices, since a plain one is put together in one go: 1 a token, and this much a log probability. */
+/** What an answer may weigh with all its choices, which are put together in one go. */
 const ANSWER_WEIGHT_MAX = 262_144
-const LOGPROB_WEIGHT = 8
 /** Tokens after which `sandbox:filter` and `sandbox:error` end an answer. */
 const INTERRUPTED_AFTER = 8
 
@@ -88,9 +88,8 @@ async function chosenTools(request: ChatRequest, prompt: Prompt): Promise<Array<
 }
 
 /** Tokens that each choice of an answer may have. */
-function tokensMax({ n, logprobs, top_logprobs = 0 }: ChatRequest): number {
-  const weight = logprobs === true ? 1 + LOGPROB_WEIGHT * (1 + top_logprobs) : 1
-  return Math.min(CHOICE_TOKENS_MAX, Math.floor(ANSWER_WEIGHT_MAX / (n * weight)))
+function tokensMax(request: ChatRequest): number {
+  return Math.min(CHOICE_TOKENS_MAX, Math.floor(ANSWER_WEIGHT_MAX / tokenWeight(request)))
 }
 
 /** Some text of one kind. `opening` comes before it, completely or not at all. */

@@ -199,6 +199,27 @@ export function leaseForReading(budget: ByteBudget, owner: string, reply: Pick<F
   return leaseUntilClosed(budget, `${owner} reads`, reply)
 }
 
+/** For an answer that is put together in memory: a share of its own, which it waits for as long as its client does. */
+export function leaseForAnswer(budget: ByteBudget, owner: string, { raw }: Pick<FastifyReply, 'raw'>): Lease {
+  const lease = budget.open(answersOf(owner), { patient: true })
+  if (raw.destroyed) lease.end()
+  else raw.once('close', lease.end)
+  return lease
+}
+
+/** A lease that waits for room until `left` aborts, which ends it; otherwise the caller does. */
+export function leaseUntilLeft(budget: ByteBudget, owner: string, left: AbortSignal): Lease {
+  const lease = budget.open(owner, { patient: true })
+  if (left.aborted) lease.end()
+  else left.addEventListener('abort', lease.end, { once: true })
+  return lease
+}
+
+/** Who owns the answers of an organization. */
+export function answersOf(owner: string): string {
+  return `${owner} answers`
+}
+
 function shareFull(bytes_max: number): ApiError {
   const text = `The requests of your organization that are not answered yet have more than ${bytes_max} bytes, with the files that are read for them. Wait for answers before you send more.`
   return new ApiError('too_many_requests', text, { retry_after_seconds: RETRY_SECONDS })

@@ -1,5 +1,6 @@
 import { Readable } from 'node:stream'
 import type { FastifyReply } from 'fastify'
+import { writeJson } from '../json/write.ts'
 
 /** Characters or bytes that are sent at once. */
 const SLICE_LENGTH = 256 * 1024
@@ -14,6 +15,12 @@ export function sendJson(reply: FastifyReply, parts: ReadonlyArray<string | Buff
   reply.header('content-length', bytes)
   reply.raw.setTimeout(STALLED_SECONDS * 1000, () => reply.raw.destroy())
   return reply.send(Readable.from(slicesOf(parts)))
+}
+
+/** Answers with a value, which is written with other work between where it is large. `left`: the client has gone. */
+export async function sendValue(reply: FastifyReply, value: object, left: AbortSignal): Promise<FastifyReply> {
+  const text = writeJson(value, left)
+  return sendJson(reply, typeof text === 'string' ? [text] : await text)
 }
 
 function* slicesOf(parts: ReadonlyArray<string | Buffer>): Generator<Buffer> {
