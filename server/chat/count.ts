@@ -145,8 +145,8 @@ export function limitAnswer(
   return context_length === null ? undefined : limitToRest(request, { limit, context_length }, size)
 }
 
-/** What an answer may weigh with all its choices: about 38 MB of JSON. */
-const ANSWER_WEIGHT_MAX = 4_194_304
+/** What an answer may weigh with all its choices: about 19 MB of JSON. */
+const ANSWER_WEIGHT_MAX = 2_097_152
 
 function lesser(one: number | null, other: number | null): number | null {
   return one === null || other === null ? (one ?? other) : Math.min(one, other)

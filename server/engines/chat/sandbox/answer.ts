@@ -151,7 +151,8 @@ function textOf({ request, prompt, json, echo }: Content, choice: number): reado
   if (echo !== null) return biased(echo.pieces, request.logit_bias)
   if (prompt.directive?.name === 'empty') return []
   const text = prompt.directive?.name === 'long' ? longText(prompt, choice) : answerText(prompt, choice)
-  return biased(piecesOf(encode(text)), request.logit_bias)
+  // One token more than the choice may have, so that it is seen to be cut.
+  return biased(piecesOf(encode(text).slice(0, tokensMax(request) + 1)), request.logit_bias)
 }
 
 function spoken({ logprobs, top_logprobs = 0 }: ChatRequest, choice: number): Segment['eventOf'] {
