@@ -63,7 +63,7 @@ export async function tryWay(installation: Installation, way: Way, effort: Effor
 
   const broken_at = performance.now()
   await attempt(broken, 'break', () => way.break(installation))
-  const { a, b, goes_on = [], alerts: expected = [] } = way.expects
+  const { a, b, goes_on = [], alerts: expected = [], perhaps = [] } = way.expects
   const seconds = Math.max(way.seconds[length]!, alerts && expected.length > 0 ? NOTICED_SECONDS : 0)
   await pause(Math.max(0, seconds * 1000 - (performance.now() - broken_at)))
   const shows = (name: 'a' | 'b', state: RegExp): Expected => [
@@ -87,7 +87,7 @@ export async function tryWay(installation: Installation, way: Way, effort: Effor
   await alerts?.untilNone(ENDS_SECONDS_MAX)
   const fired = (await alerts?.fired()) ?? null
   await alerts?.stop()
-  if (fired) broken.push(...findWrong(fired, { expected, broken_at, repaired_at }))
+  if (fired) broken.push(...findWrong(fired, { expected, perhaps, broken_at, repaired_at }))
   await load.stop(WAIT_SECONDS_MAX)
   await attempt(broken, 'end of what was in progress', () => untilQuiet(database.pool, QUIET_SECONDS_MAX[length]))
   for (const journal of Object.values(journals)) await journal.close()

@@ -4,6 +4,12 @@ import type { Way } from './way.ts'
 /** What needs no file. */
 const WITHOUT_FILES = ['response', 'chat', 'stream'] as const
 
+/** Requests that need the bucket are 503. */
+const AWAY: Way['expects'] = {
+  ...{ a: /storage away/, b: /storage away/, goes_on: WITHOUT_FILES },
+  ...{ alerts: ['KinoraStorageAway'], perhaps: ['KinoraServerErrors'] },
+}
+
 /** What happens to the bucket, and to the disk of a node. */
 export const storage: readonly Way[] = [
   {
@@ -12,7 +18,7 @@ export const storage: readonly Way[] = [
     seconds: { long: 20, short: 3 },
     break: ({ network }) => network.bucket.cut(),
     repair: ({ network }) => network.bucket.restore(),
-    expects: { a: /storage away/, b: /storage away/, goes_on: WITHOUT_FILES, alerts: ['KinoraStorageAway'] },
+    expects: AWAY,
   },
   {
     name: 'bucket-hangs',
@@ -20,7 +26,7 @@ export const storage: readonly Way[] = [
     seconds: { long: 40, short: null },
     break: ({ network }) => network.bucket.stall(),
     repair: ({ network }) => network.bucket.restore(),
-    expects: { a: /storage away/, b: /storage away/, goes_on: WITHOUT_FILES, alerts: ['KinoraStorageAway'] },
+    expects: AWAY,
   },
   {
     name: 'bucket-slow',

@@ -22,6 +22,8 @@ export type Way = {
     goes_on?: readonly Kind[]
     /** Alerts that fire while it is broken, when it is broken for long enough; no other may. */
     alerts?: readonly string[]
+    /** Those that may fire as well, by what share of the requests meets it. */
+    perhaps?: readonly string[]
     /** Whether no client may see an error or a connection that ends. */
     unnoticed?: true
   }
