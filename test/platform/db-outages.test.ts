@@ -1,10 +1,13 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
+import { connect, createServer, type Socket } from 'node:net'
 import { after, test } from 'node:test'
 import { sql } from 'kysely'
+import { clientOptions, newClient } from '../../server/platform/db/client-options.ts'
 import { isDatabaseDown, openDb } from '../../server/platform/db/db.ts'
 import { testDatabase } from '../support/data/postgres.ts'
-import { postgresProxy } from '../support/upstream/postgres-proxy.ts'
+import { listen } from '../support/listen.ts'
+import { dialPostgres, postgresProxy } from '../support/upstream/postgres-proxy.ts'
 
 const database = await testDatabase()
 after(database.close)
@@ -75,6 +78,58 @@ test('a server that became read-only counts as down, and every connection to it 
   await setTo('off')
   await sql`insert into written values (2)`.execute(db)
   assert.deepEqual((await sql`select n from written`.execute(db)).rows, [{ n: 2 }])
+})
+
+test('a connection to the database that is reset counts as down, with or without a statement; any other socket does not', async (t) => {
+  const peers = new Set<Socket>()
+  const server = createServer((peer) => void peers.add(peer.on('error', () => {})))
+  const port = await listen(server)
+  t.after(() => server.close())
+  const reset = async (failing: Promise<unknown>): Promise<unknown> => {
+    if (peers.size === 0) await once(server, 'connection')
+    for (const peer of peers) peer.resetAndDestroy()
+    peers.clear()
+    const error = await failing.then(
+      () => assert.fail('nothing failed'),
+      (thrown: unknown) => thrown,
+    )
+    assert.equal((error as NodeJS.ErrnoException).code, 'ECONNRESET')
+    return error
+  }
+  const url = `postgres://nobody@127.0.0.1:${port}/none`
+  const { pool, close } = openDb(url)
+  t.after(close)
+  assert.ok(isDatabaseDown(await reset(pool.query('select 1'))))
+  assert.ok(isDatabaseDown(await reset(newClient(clientOptions(url)).connect())))
+  assert.ok(!isDatabaseDown(await reset(once(connect(port, '127.0.0.1'), 'data'))))
+})
+
+test('a statement whose connection is reset fails as when the database is down', async (t) => {
+  const sockets: Socket[] = []
+  const relay = createServer((near) => {
+    sockets.push(near)
+    const far = dialPostgres(database.url)
+    near
+      .on('error', () => {})
+      .pipe(far)
+      .on('error', () => {})
+      .pipe(near)
+  })
+  const url = new URL(database.url)
+  for (const name of ['host', 'port']) url.searchParams.delete(name)
+  url.host = `127.0.0.1:${await listen(relay)}`
+  const { db, close } = openDb(url.href, { pool_max: 1 })
+  t.after(async () => {
+    await close()
+    relay.close()
+  })
+  await sql`select 1`.execute(db)
+  const sleeping = sql`select pg_sleep(60)`.execute(db)
+  sockets[0]!.once('data', () => sockets[0]!.resetAndDestroy())
+  await assert.rejects(
+    sleeping,
+    (error) => (error as NodeJS.ErrnoException).code === 'ECONNRESET' && isDatabaseDown(error),
+  )
 })
 
 /** Keeps the event loop from turning. */

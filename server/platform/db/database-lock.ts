@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import pg from 'pg'
+import type pg from 'pg'
 import { StartError } from '../start-error.ts'
-import { clientOptions } from './client-options.ts'
+import { clientOptions, newClient } from './client-options.ts'
 import { type OutageListener, requireOwnSession, untilLost, watchOutage } from './listen-connection.ts'
 
 /** `alone`: nobody else may use the database. `shared`: others that hold it shared may. */
@@ -56,7 +56,7 @@ type Taken = { client: pg.Client | null; held: Hold | null }
 
 /** Without a client, how others hold the database against it; null when they no longer do. */
 async function take(url: string, { hold, node }: Pick<HoldOptions, 'hold' | 'node'>): Promise<Taken> {
-  const client = new pg.Client({
+  const client = newClient({
     ...clientOptions(url),
     application_name: nameOf(node),
     keepAlive: true,

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Kysely, PostgresDialect, type Transaction } from 'kysely'
 import pg from 'pg'
-import { clientOptions } from './client-options.ts'
+import { clientOptions, isOfConnection, newClient } from './client-options.ts'
 import { shareFairly } from './fair-pool.ts'
 import { watchConnections } from './watch-connections.ts'
 
@@ -39,6 +39,7 @@ export function openDb(
 ): OpenDb {
   const pool = new pg.Pool({
     ...clientOptions(url),
+    Client: newClient as unknown as NonNullable<pg.PoolConfig['Client']>,
     max: options.pool_max ?? 10,
     connectionTimeoutMillis: 10_000,
     idleTimeoutMillis: 60_000,
@@ -127,13 +128,15 @@ export function isUniqueViolation(error: unknown, constraint?: string): boolean 
 /**
  * Whether the database could not be reached, went away, or is starting or stopping: try again later (503), not our bug.
  * A commit that failed so may or may not have happened.
- * Classes 08, 53 and 57, a server that is read-only, sessions that are not ours alone, and pg's own messages for connections that end.
+ * Classes 08, 53 and 57, a server that is read-only, sessions that are not ours alone, and connections to it that fail or end: the codes of
+ * their sockets, which other sockets have too, and pg's own messages.
  * Source: https://www.postgresql.org/docs/current/errcodes-appendix.html
  */
 export function isDatabaseDown(error: unknown): boolean {
   const { code, message, syscall } = fieldsOf(error)
   // A socket that is missing is an outage; a file that is missing is not.
   if (code === 'ENOENT') return syscall === 'connect'
+  if (code !== undefined && SOCKET_CODES.has(code)) return isOfConnection(error as Error)
   if (code !== undefined) return DOWN_CODES.has(code) || /^(08|53)/.test(code)
   return DOWN_MESSAGES.some((each) => message.includes(each))
 }
@@ -161,14 +164,17 @@ export function outageOf(error: unknown): Outage {
 /** `disk_full`. */
 const DISK_FULL = '53100'
 
-const DOWN_CODES = new Set([
-  READ_ONLY,
-  ...OF_SHARED_SESSIONS,
-  ...['57P01', '57P02', '57P03', '57P05', 'ECONNREFUSED', 'ECONNRESET', 'EPIPE', 'ETIMEDOUT'],
+const DOWN_CODES = new Set([READ_ONLY, ...OF_SHARED_SESSIONS, '57P01', '57P02', '57P03', '57P05'])
+
+const SOCKET_CODES = new Set([
+  ...['ECONNREFUSED', 'ECONNRESET', 'EPIPE', 'ETIMEDOUT'],
   ...['EHOSTUNREACH', 'ENETUNREACH', 'ENOTFOUND', 'EAI_AGAIN'],
 ])
 
+const NOT_ANSWERED = 'The database has not answered.'
+
 const DOWN_MESSAGES = [
+  NOT_ANSWERED,
   'Connection terminated',
   'Client has encountered a connection error',
   'timeout exceeded when trying to connect',
@@ -183,10 +189,7 @@ const DOWN_MESSAGES = [
 export async function answered<T>(statement: Promise<T>, seconds: number): Promise<T> {
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(
-      () => reject(Object.assign(new Error('The database has not answered.'), { code: 'ETIMEDOUT' })),
-      seconds * 1000,
-    )
+    timer = setTimeout(() => reject(new Error(NOT_ANSWERED)), seconds * 1000)
   })
   try {
     return await Promise.race([statement, late])

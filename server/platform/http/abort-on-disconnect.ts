@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import type { FastifyReply } from 'fastify'
+import { isDatabaseDown } from '../db/db.ts'
 import { ApiError } from '../errors.ts'
 
 /** Aborts when the client goes away before its answer is complete. */
@@ -27,6 +28,20 @@ export async function whileConnected<T>(
   } finally {
     socket.off('close', leave)
   }
+}
+
+/** Whether the client has gone away. When a write to it fails, its socket is closed and the answer not yet. */
+export function isGone({ raw, request }: FastifyReply): boolean {
+  return raw.destroyed || request.raw.socket.destroyed
+}
+
+/** With which codes reads and writes end that waited for a client who has gone. `isDatabaseDown` knows those of the database. */
+const GONE = new Set(['ECONNRESET', 'EPIPE', 'ECANCELED', 'ETIMEDOUT', 'EHOSTUNREACH', 'ENETUNREACH'])
+
+/** Whether an error is of the connection to the client that is answered. */
+export function isOfClient(error: unknown, reply: FastifyReply): boolean {
+  const { code = '' } = error as { code?: string }
+  return isGone(reply) && GONE.has(code) && !isDatabaseDown(error)
 }
 
 export function endedEarly(): ApiError {

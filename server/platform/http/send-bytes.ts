@@ -1,6 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Blobs } from '../blobs/blobs.ts'
 import { ApiError } from '../errors.ts'
+import { isGone } from './abort-on-disconnect.ts'
 import { chooseRange } from './byte-range.ts'
 
 /** Bytes to send: a blob and how a client should see it. */
@@ -104,7 +105,7 @@ async function write(reply: FastifyReply, head: Head, body: ((out: FastifyReply[
   try {
     await body?.(raw)
   } catch (error) {
-    if (!raw.destroyed) {
+    if (!isGone(reply)) {
       if (!raw.headersSent) for (const name of raw.getHeaderNames()) raw.removeHeader(name)
       throw error
     }

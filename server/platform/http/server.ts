@@ -10,7 +10,7 @@ import type { Log } from '../log.ts'
 import type { Metrics } from '../metrics/metrics.ts'
 import type { TextRepair } from '../schema/validate.ts'
 import type { Tracing } from '../tracing/tracing.ts'
-import { endedEarly } from './abort-on-disconnect.ts'
+import { endedEarly, isOfClient } from './abort-on-disconnect.ts'
 import type { Lease } from './body/byte-budget.ts'
 import { bodyTooLarge } from './body/coded.ts'
 import {
@@ -197,7 +197,7 @@ export function pathOf(request: FastifyRequest): string {
 
 /** Answers any thrown error. One that is not an ApiError is a bug of the service: fixed text for the client, details in the log. */
 function sendError(error: unknown, request: FastifyRequest, reply: FastifyReply, log: Log): void {
-  const answer = apiErrorOf(error)
+  const answer = isOfClient(error, reply) ? endedEarly() : apiErrorOf(error)
   const { metrics } = reply.server
   if (metrics) countError(metrics, request, answer)
   if (answer.status >= 500 || answer.internal) {
@@ -239,8 +239,6 @@ export function apiErrorOf(error: unknown): ApiError {
   const { code, statusCode } = error as { code?: string; statusCode?: number }
   const known = FRAMEWORK_ERRORS[code ?? '']
   if (known) return known()
-  // Node's code for a client that disconnected while sending; database connections use other codes.
-  if (code === 'ECONNRESET' && (error as Error).message === 'aborted') return endedEarly()
   if (isDatabaseDown(error)) {
     const verb = outageOf(error) === 'unreachable' ? 'reach' : 'use'
     return overloaded('database', `The service cannot ${verb} its database. Try again shortly.`, {
@@ -253,7 +251,7 @@ export function apiErrorOf(error: unknown): ApiError {
       cause: error,
     })
   }
-  if (code === 'ECONNRESET' || code === 'ERR_STREAM_PREMATURE_CLOSE') return endedEarly()
+  if (code === 'ERR_STREAM_PREMATURE_CLOSE') return endedEarly()
   if (statusCode && statusCode >= 400 && statusCode < 500) {
     return new ApiError('invalid_request_error', 'The request could not be read.', { internal: code, cause: error })
   }

@@ -14,7 +14,9 @@ const FROM_NGINX = { 'x-sendfile-type': 'X-Accel-Redirect' }
 let app: FilesApp
 let id: string
 before(async () => {
-  app = await startFiles('{ content_delivery: x-accel, plans: { free: { requests_per_minute: 10000 } } }')
+  app = await startFiles({
+    config: '{ content_delivery: x-accel, plans: { free: { requests_per_minute: 10000 } } }',
+  })
   id = (await uploaded(app, BYTES, { filename: 'a.txt' })).id
 })
 after(() => app.close())

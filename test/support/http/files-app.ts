@@ -8,8 +8,8 @@ import { type HttpResponse, send } from './send.ts'
 export type FilesApp = Awaited<ReturnType<typeof startFiles>>
 
 /** The service with its blobs on disk, and the person who calls: one of two in an organization. Another organization has one. */
-export async function startFiles(config?: string) {
-  const app = await startApp({ on_disk: true, ...(config && { config }) })
+export async function startFiles(options: Parameters<typeof startApp>[0] = {}) {
+  const app = await startApp({ on_disk: true, ...options })
   const [org_id, other] = [await newOrganization(app), await newOrganization(app, 'Rival')]
   const root = join(app.dir, 'blobs')
   mkdirSync(root, { recursive: true })

@@ -1,11 +1,11 @@
 import { readFile, rename, rm } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
 import { Readable } from 'node:stream'
-import pg from 'pg'
+import type pg from 'pg'
 import { NAMED_BLOBS } from '../../../assembly/background.ts'
 import type { Config } from '../../../config/config.ts'
 import { type Blobs, isLost } from '../../../platform/blobs/blobs.ts'
-import { clientOptions } from '../../../platform/db/client-options.ts'
+import { clientOptions, newClient } from '../../../platform/db/client-options.ts'
 import { holdBlobs } from '../../../platform/db/copy/backup-lock.ts'
 import { rowsToFile } from '../../../platform/db/copy/table-file.ts'
 import { columnsOf, countRows, readSequences, tablesInOrder } from '../../../platform/db/copy/tables.ts'
@@ -40,7 +40,7 @@ const NOT_COPIED: readonly string[] = ['schema_migrations', 'installation', 'nod
 export async function takeBackup(options: BackupOptions): Promise<Manifest> {
   const draft = `${resolve(options.out)}.partial`
   const makeDir = directories()
-  const client = new pg.Client({ ...clientOptions(options.url), application_name: 'kinora backup', keepAlive: true })
+  const client = newClient({ ...clientOptions(options.url), application_name: 'kinora backup', keepAlive: true })
   const connection: Connection = { lost: null }
   client.on('error', (error) => (connection.lost = error))
   await client.connect()
