@@ -192,19 +192,20 @@ async function sync(path: string): Promise<void> {
   }
 }
 
-/** One buffer, used again and again, copies twice as fast as a piped stream. */
+/** Through buffers that are used again and again, which copies twice as fast as a piped stream. */
 async function copy(fd: number, { start, end }: ByteRange, out: Writable, buffers: ReadBuffers): Promise<void> {
-  const buffer = buffers.take(end - start + 1)
-  let position = start
-  try {
-    while (position <= end) {
+  for (let position = start; position <= end; ) {
+    const buffer = buffers.take(end - position + 1)
+    let idle = false
+    try {
       const length = Math.min(buffer.length, end - position + 1)
       const { bytesRead } = await readAsync(fd, buffer, 0, length, position)
       if (bytesRead === 0) throw new BlobMissing('shorter than its range')
       await writeFully(out, buffer.subarray(0, bytesRead))
       position += bytesRead
+      idle = true
+    } finally {
+      buffers.give(buffer, idle)
     }
-  } finally {
-    buffers.give(buffer, position > end)
   }
 }

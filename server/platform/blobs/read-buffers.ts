@@ -1,35 +1,38 @@
 /** Read and write size of most readers. */
 export const CHUNK_BYTES = 256 * 1024
-/** A range of a player, in one turn instead of four. There are few, since a reader who stops keeps one. */
+/** A range of a player, in one turn instead of four. */
 const LARGE_BYTES = 1024 * 1024
-const LARGE_MAX = 8
-const KEPT_MAX = 32
-/** Node takes smaller ones from memory that it keeps itself, or they are soon made. */
+/** For a reader who finds none of the others: half as much processor time again, and little enough for thousands who stop reading. */
 const SMALL_BYTES = 32 * 1024
+const KEPT_MAX = 32
 
 /** Lends buffers to read into. One that comes back is lent again: to make a new one costs more than to copy what it holds. */
 export type ReadBuffers = {
-  /** A buffer for up to so many bytes; it may be shorter than that, and is then used several times. */
+  /** A buffer for up to so many bytes; it may be shorter than that. */
   take(bytes: number): Buffer
   /** `idle`: nothing reads from it any more, so that it can be lent to another. Otherwise it is given up. */
   give(buffer: Buffer, idle: boolean): void
 }
 
+type Kind = { bytes: number; max: number; lent: number; kept: Buffer[] }
+
+/** Few are lent at a time, 8 and 32 MiB, since a reader who stops reading keeps one. */
 export function readBuffers(): ReadBuffers {
-  const large: Buffer[] = []
-  const usual: Buffer[] = []
-  let largeLent = 0
+  const large: Kind = { bytes: LARGE_BYTES, max: 8, lent: 0, kept: [] }
+  const usual: Kind = { bytes: CHUNK_BYTES, max: 128, lent: 0, kept: [] }
   return {
     take(bytes) {
-      if (bytes <= SMALL_BYTES) return Buffer.allocUnsafe(Math.max(bytes, 0))
-      if (bytes <= CHUNK_BYTES || largeLent === LARGE_MAX) return usual.pop() ?? Buffer.allocUnsafeSlow(CHUNK_BYTES)
-      largeLent += 1
-      return large.pop() ?? Buffer.allocUnsafeSlow(LARGE_BYTES)
+      const isFree = ({ lent, max }: Kind) => lent < max
+      const kind = bytes > CHUNK_BYTES && isFree(large) ? large : bytes > SMALL_BYTES && isFree(usual) ? usual : null
+      if (!kind) return Buffer.allocUnsafe(Math.min(bytes, SMALL_BYTES))
+      kind.lent += 1
+      return kind.kept.pop() ?? Buffer.allocUnsafeSlow(kind.bytes)
     },
     give(buffer, idle) {
-      if (buffer.length === LARGE_BYTES) largeLent -= 1
-      const kept = buffer.length === LARGE_BYTES ? large : buffer.length === CHUNK_BYTES ? usual : null
-      if (idle && kept && kept.length < KEPT_MAX) kept.push(buffer)
+      const kind = [large, usual].find(({ bytes }) => bytes === buffer.length)
+      if (!kind) return
+      kind.lent -= 1
+      if (idle && kind.kept.length < KEPT_MAX) kind.kept.push(buffer)
     },
   }
 }
