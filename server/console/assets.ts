@@ -1,8 +1,8 @@
-import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
 import { extname, join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { entityTag } from '../platform/http/page.ts'
 import { pathOf } from '../platform/http/server.ts'
 
 const DIST = fileURLToPath(new URL('../../console/dist/', import.meta.url))
@@ -115,8 +115,7 @@ function namesIn(dist: string): string[] {
 }
 
 function newFile(name: string, bytes: Buffer): BuiltFile {
-  const etag = `"${createHash('sha256').update(bytes).digest('base64url').slice(0, 22)}"`
-  return { type: TYPES[extname(name)] ?? 'application/octet-stream', etag, bytes, encoded: {} }
+  return { type: TYPES[extname(name)] ?? 'application/octet-stream', etag: entityTag(bytes), bytes, encoded: {} }
 }
 
 function sendFile(request: FastifyRequest, reply: FastifyReply, file: BuiltFile): FastifyReply {

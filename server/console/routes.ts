@@ -2,7 +2,7 @@ import type { FastifyReply } from 'fastify'
 import type { Context } from '../context.ts'
 import { type Endpoint, endpoint } from '../identity/caller/endpoint.ts'
 import { PASSWORD_LENGTH } from '../identity/login/library.ts'
-import { pageLanguage, sendPage } from '../platform/http/page.ts'
+import { newPage, pageLanguage, sendPage } from '../platform/http/page.ts'
 import { openEventStream } from '../platform/http/sse.ts'
 import { VERSION } from '../platform/start/version.ts'
 import { termsUrl } from '../videos/acceptance.ts'
@@ -39,7 +39,7 @@ const readTerms = endpoint({
     const { version, url } = ctx.config.terms
     if (url !== null) return reply.header('cache-control', 'no-cache').redirect(url, 302)
     reply.header('vary', 'accept-language')
-    return sendPage(reply, 'text/html', termsPage(pageLanguage(request), version))
+    return sendPage(request, reply, newPage('text/html', termsPage(pageLanguage(request), version)))
   },
 })
 

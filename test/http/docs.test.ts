@@ -1,10 +1,13 @@
 import assert from 'node:assert/strict'
+import { on } from 'node:events'
+import { connect } from 'node:net'
 import { after, before, test } from 'node:test'
 import { Compile } from 'typebox/compile'
 import { openApiPath } from '../../server/api-docs/openapi/document.ts'
 import { JAPANESE } from '../../server/api-docs/page/japanese.ts'
 import type { Endpoint } from '../../server/identity/caller/endpoint.ts'
 import { startApp, type TestApp } from '../support/http/app.ts'
+import { effortOf } from '../support/processor-time.ts'
 
 let app: TestApp
 let pages: Record<'en' | 'ja', string>
@@ -104,4 +107,46 @@ test('every call that takes JSON shows a body that its schema accepts', async ()
 
 test('on a narrow screen the contents are folded, and there is one list of them at a time', () => {
   for (const page of Object.values(pages)) assert.match(page, /<details class="fold"><summary>/)
+})
+
+test('304 for the description, the page and its style to a client that has them; a page in another language is another', async () => {
+  for (const path of ['/openapi.json', '/docs?lang=en', '/docs/style.css', '/terms']) {
+    const first = await fetch(`${app.url}${path}`)
+    const etag = first.headers.get('etag')!
+    assert.ok((await first.text()).length > 1000)
+    // A proxy that compresses weakens the tag.
+    for (const tag of [etag, `W/${etag}`]) {
+      const again = await fetch(`${app.url}${path}`, { headers: { 'if-none-match': tag } })
+      assert.equal(again.status, 304, path)
+      assert.equal(again.headers.get('etag'), etag)
+      assert.equal(again.headers.get('cache-control'), 'no-cache')
+      assert.equal(await again.text(), '')
+    }
+    const other = await fetch(`${app.url}/docs?lang=ja`, { headers: { 'if-none-match': etag } })
+    assert.equal(other.status, 200)
+    await other.body?.cancel()
+  }
+})
+
+test('the description and the page take a fraction of a millisecond each to send', async () => {
+  const socket = connect(Number(new URL(app.url).port), '127.0.0.1')
+  const count = 100
+  for (const path of ['/openapi.json', '/docs']) {
+    const length = Number((await fetch(`${app.url}${path}`)).headers.get('content-length'))
+    const askOften = async () => {
+      for (let i = 0; i < count; i++) {
+        let received = 0
+        socket.write(`GET ${path} HTTP/1.1\r\nhost: kinora\r\n\r\n`)
+        for await (const [chunk] of on(socket, 'data')) {
+          received += chunk.length
+          // The headers come before them.
+          if (received > length) break
+        }
+      }
+    }
+    const allowed = { seconds: 0.0005 * count }
+    const { seconds } = await effortOf(askOften, allowed)
+    assert.ok(seconds < allowed.seconds, `${path}: ${(seconds * 1000) / count} ms each`)
+  }
+  socket.destroy()
 })

@@ -1,4 +1,6 @@
+import { createHash } from 'node:crypto'
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import { namesTag } from './byte-range.ts'
 
 /** Languages of the pages that people read. */
 export type PageLanguage = 'en' | 'ja'
@@ -12,9 +14,25 @@ const PAGE_HEADERS = {
   'cache-control': 'no-cache',
 }
 
-/** Sends a page without scripts, or a part of one. `type` is its media type, without a charset. */
-export function sendPage(reply: FastifyReply, type: string, text: string): FastifyReply {
-  return reply.type(`${type}; charset=utf-8`).headers(PAGE_HEADERS).send(text)
+/** A page without scripts, or a part of one. */
+export type Page = { type: string; etag: string; bytes: Buffer }
+
+/** Make one that does not change once: to encode and hash it costs more than to send it. `type` is its media type, without a charset. */
+export function newPage(type: string, text: string): Page {
+  const bytes = Buffer.from(text)
+  return { type: `${type}; charset=utf-8`, etag: entityTag(bytes), bytes }
+}
+
+/** The strong tag of bytes, with its quotes. */
+export function entityTag(bytes: Buffer): string {
+  return `"${createHash('sha256').update(bytes).digest('base64url').slice(0, 22)}"`
+}
+
+/** Sends a page, or 304 to a client that has it. */
+export function sendPage(request: FastifyRequest, reply: FastifyReply, { type, etag, bytes }: Page): FastifyReply {
+  reply.headers(PAGE_HEADERS).header('etag', etag)
+  if (namesTag(request.headers['if-none-match'] ?? '', etag)) return reply.status(304).send()
+  return reply.type(type).send(bytes)
 }
 
 /**
