@@ -84,6 +84,33 @@ test('of requests that arrive together few of each owner begin between two looks
   assert.equal(begun.length, 202)
 })
 
+test('of requests that arrive together and take long to begin, few begin between two looks at the sockets', async () => {
+  const begun: string[] = []
+  /** As a socket brings one: in a callback of its own, with others before the next look. */
+  const arrive = (owner: string) =>
+    new Promise<void>((resolve) => {
+      setImmediate(async () => {
+        await beginInTurn(owner)
+        begun.push(owner)
+        block(6)
+        resolve()
+      })
+    })
+  const rounds: number[] = []
+  let seen = 0
+  const look = () => {
+    rounds.push(begun.length - seen)
+    seen = begun.length
+    looking = setImmediate(look)
+  }
+  let looking = setImmediate(look)
+  await Promise.all([...new Array(20).fill('slow'), 'other', 'other'].map(arrive))
+  clearImmediate(looking)
+  assert.equal(begun.length, 22)
+  assert.ok(Math.max(...rounds) <= 5, rounds.join(' '))
+  assert.ok(begun.lastIndexOf('other') <= 6, begun.join(' '))
+})
+
 /** Calls back whenever the work looks whether it is to go on. */
 function noticing(piece: () => void): AbortSignal {
   return { throwIfAborted: piece } as unknown as AbortSignal
@@ -92,6 +119,10 @@ function noticing(piece: () => void): AbortSignal {
 /** A fifth of a millisecond of work. */
 function spin(piece: () => void): void {
   piece()
-  const end = performance.now() + 0.2
+  block(0.2)
+}
+
+function block(milliseconds: number): void {
+  const end = performance.now() + milliseconds
   while (performance.now() < end);
 }

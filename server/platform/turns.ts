@@ -42,31 +42,43 @@ export function nextTurn(signal?: AbortSignal): Promise<void> {
 }
 
 /**
- * A promise to await where a request begins whose owner has begun many since the last look at the sockets, else nothing: of those that arrive
- * together the first begin at once, the others a few at a time, and owners take turns at that. So a request of another owner, and what it
- * awaits, runs between them.
+ * A promise to await where a request begins whose owner has begun many since the last look at the sockets, or one when that is long ago, else
+ * nothing: of those that arrive together the first begin at once, the others a few at a time, and owners take turns at that. So a request of
+ * another owner, and what it awaits, runs between them.
  */
 export function beginInTurn(owner: string): Promise<void> | undefined {
-  if (begun.size === 0) setImmediate(beginMore)
+  if (begun.size === 0) {
+    setImmediate(beginMore)
+    looked = performance.now()
+  }
   const count = (begun.get(owner) ?? 0) + 1
   begun.set(owner, count)
-  return count > BEGUN_MAX ? new Promise((resolve) => beginnings.add(owner, resolve)) : undefined
+  const many = count > BEGUN_MAX || (count > 1 && isLong(looked)) || beginnings.size(owner) > 0
+  return many ? new Promise((resolve) => beginnings.add(owner, resolve)) : undefined
 }
+
+const isLong = (since: number) => performance.now() - since > TURN_MILLISECONDS
 
 /** Requests that begin between two looks at the sockets: of each owner when they arrive, and of all that have waited. A few milliseconds. */
 const BEGUN_MAX = 16
 /** Requests of each owner that have arrived since the last look at the sockets, or have waited until then. */
 const begun = new Map<string, number>()
+/** When the first of `begun` began. */
+let looked = 0
 const beginnings = openFairQueue<() => void>()
 
-function beginMore(): void {
+async function beginMore(): Promise<void> {
   begun.clear()
+  looked = performance.now()
   for (let count = 0; count < BEGUN_MAX; count++) {
     const next = beginnings.take()
     if (!next) break
     next.item()
     // Whoever arrives now waits behind those that have waited.
     begun.set(next.owner, BEGUN_MAX)
+    // It runs now, until it waits for something.
+    await null
+    if (isLong(looked)) break
   }
   if (begun.size > 0) setImmediate(beginMore)
 }
