@@ -11,7 +11,7 @@ const JOBS = 200
 const SECONDS = 10
 /** How much slower the browser's processor is made, as a phone's is. */
 const THROTTLE = 4
-/** The events of a second come in so many portions, a tenth of a second apart. */
+/** The events of a second come in so many portions, evenly. */
 const PORTIONS = 10
 
 /** Whether the gallery stays usable while 200 jobs render and each sends two events a second. */

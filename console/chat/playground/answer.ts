@@ -1,11 +1,11 @@
 import type { ChatModel } from '../../api/chat-models.ts'
 import { type Failure, failureOf, newFailure, noAnswer } from '../../api/failure.ts'
-import { streamEvents } from '../../api/sse.ts'
 import { type AssistantMessage, newAnswer } from '../conversation/conversation.ts'
 import { changeMessage, type OpenConversation } from '../conversation/open-conversation.ts'
 import { bodyOf } from '../request/body.ts'
 import { applyChunk, type Chunk } from './apply-chunk.ts'
 import { costOf, settle } from './charge.ts'
+import { streamEvents } from './sse.ts'
 
 /**
  * Requests the next message from the model and writes it into the conversation as it streams, once per frame. Resolves when the

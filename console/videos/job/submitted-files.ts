@@ -9,7 +9,7 @@ import type { VideoJob } from '../jobs/job.ts'
 export type SubmittedFile = { slot: Slot; id: string }
 
 /** In the order in which they were submitted. */
-export function submittedFiles({ image_reference, references }: VideoJob): SubmittedFile[] {
+function submittedFiles({ image_reference, references }: VideoJob): SubmittedFile[] {
   const lists = (['images', 'videos', 'audio'] as const).flatMap((slot) =>
     (references?.[slot] ?? []).map(({ file_id }) => ({ slot, id: file_id })),
   )

@@ -59,7 +59,7 @@ export function useJob(id: string) {
 }
 
 /** Updates jobs wherever they are cached; new ones go to the top of the list. A job that has ended stays ended. */
-export function applyJobs(queries: QueryClient, jobs: readonly VideoJob[]): void {
+function applyJobs(queries: QueryClient, jobs: readonly VideoJob[]): void {
   const listed = pagesOf(queries).flatMap(([, { data }]) => data)
   const single = queries.getQueriesData<VideoJob>({ queryKey: ['videos', 'job'] }).flatMap(([, job]) => job ?? [])
   const shown = new Map([...listed, ...single].map((job) => [job.id, job]))

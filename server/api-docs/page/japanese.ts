@@ -218,6 +218,10 @@ export const JAPANESE: Readonly<Record<string, string>> = {
   'Of all together; null if there is none.': 'すべての合計の上限。なければ null。',
   'Of the model, key or person, if you may see it.': 'モデル、キー、メンバーの名前（知ることができる場合）。',
   'Decimal string with 8 fraction digits, fixed at submission.': '小数 8 桁の 10 進数の文字列。送信時に確定します。',
+  'As submitted; the files may be gone since. Null when there were none.':
+    '送信したとおりのファイル（その後、削除されたか期限切れの場合があります）。ファイルがなければ null。',
+  'As submitted, without empty lists; the files may be gone since. Null when there were none.':
+    '送信したとおりのファイル（空のリストは省かれ、ファイルはその後、削除されたか期限切れの場合があります）。ファイルがなければ null。',
   'List who changed what in this organization, newest first': 'この組織で誰が何を変更したかの一覧（新しい順）',
   'Null once the account has ended.': 'アカウントがなくなった後は null。',
   'Of the API key it was done with; null in the console.':

@@ -1,4 +1,3 @@
-import type { FastifyReply } from 'fastify'
 import { type Endpoint, endpoint } from '../../identity/caller/endpoint.ts'
 import { abortOnLeaving } from '../../platform/http/abort-on-disconnect.ts'
 import { leaseForReading } from '../../platform/http/body/byte-budget.ts'

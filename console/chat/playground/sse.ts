@@ -1,5 +1,5 @@
-import { noAnswer } from './failure.ts'
-import { openRequest } from './request.ts'
+import { noAnswer } from '../../api/failure.ts'
+import { openRequest } from '../../api/request.ts'
 
 export type StreamEvent = { event: string | null; data: string }
 
