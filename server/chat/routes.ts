@@ -10,10 +10,10 @@ import { unixSeconds } from '../platform/clock.ts'
 import { ApiError, errorBody } from '../platform/errors.ts'
 import { abortOnLeaving } from '../platform/http/abort-on-disconnect.ts'
 import { type Lease, leaseForAnswer } from '../platform/http/body/byte-budget.ts'
-import { sendValue } from '../platform/http/send-json.ts'
 import { openEventStream, STREAM_TIMING, type StreamTiming } from '../platform/http/sse.ts'
 import { randomHex } from '../platform/ids.ts'
 import { isRecord } from '../platform/json/record.ts'
+import { sendJson } from '../platform/json/send.ts'
 import { checkBody, checkForModel } from './check.ts'
 import { type AnswerHead, chunkWriter, DONE } from './chunks.ts'
 import { collectAnswer } from './collect.ts'
@@ -50,7 +50,7 @@ export function chatEndpoints(meter: Meter, timing: StreamTiming = STREAM_TIMING
           left.signal,
         )
         const head: AnswerHead = { id: newCompletionId(), created: unixSeconds(ctx.clock.now()), model: body.model }
-        if (!body.stream) return sendAnswer(reply, await collectAnswer(turn, head), { body, left: left.signal })
+        if (!body.stream) return sendAnswer(reply, await collectAnswer(turn, head), body)
         const include_usage = body.stream_options?.include_usage ?? false
         return streamAnswer(ctx, { reply, left, timing }, turn, { head, include_usage, request_id: request.id })
       },
@@ -111,10 +111,9 @@ async function openTurn(
 async function sendAnswer(
   reply: FastifyReply,
   answer: ChatCompletion,
-  { body, left }: { body: ChatBody; left: AbortSignal },
+  { n, logprobs, top_logprobs }: ChatBody,
 ): Promise<ChatCompletion | FastifyReply> {
-  const { n, logprobs, top_logprobs } = body
-  return isHeavy({ n, logprobs, top_logprobs }) ? sendValue(reply, answer, left) : answer
+  return isHeavy({ n, logprobs, top_logprobs }) ? sendJson(reply, answer) : answer
 }
 
 /** After the headers are sent an error can only be an event; the stream ends with the end mark in any case. */

@@ -5,8 +5,10 @@ import { type Endpoint, endpoint } from '../identity/caller/endpoint.ts'
 import { removeUnneeded } from '../platform/blobs/remove.ts'
 import { ApiError, notFound } from '../platform/errors.ts'
 import { whileConnected } from '../platform/http/abort-on-disconnect.ts'
+import { leaseForReading, readWithRoom } from '../platform/http/body/byte-budget.ts'
 import { pageOf, positionOf } from '../platform/http/list.ts'
 import { isId } from '../platform/ids.ts'
+import { sendJson } from '../platform/json/send.ts'
 import { acceptTerms, readAcceptance } from './acceptance.ts'
 import { sendPolled } from './answer.ts'
 import type { JobCache } from './cache.ts'
@@ -15,7 +17,7 @@ import { type Gates, submitVideo } from './create/create.ts'
 import { declaredFrameBytes, type Frame } from './create/frame.ts'
 import { readIdempotencyKey } from './create/idempotency.ts'
 import { readMultipartBody } from './create/multipart-body.ts'
-import { isTerminal, STATUSES, type Status } from './job.ts'
+import { isTerminal } from './job.ts'
 import { videoModelEndpoints } from './models.ts'
 import { cancelJob, engineStops, isStalled } from './pipeline/cancel.ts'
 import type { Job } from './pipeline/store.ts'
@@ -26,6 +28,7 @@ import {
   ContentQuery,
   CreateVideo,
   DeletedVideo,
+  filterOf,
   VIDEO_PAGE,
   VideoList,
   VideoListQuery,
@@ -33,7 +36,7 @@ import {
   videoView,
 } from './schema.ts'
 import { deleteEndedJob } from './store.ts'
-import { type JobFilter, listJobs } from './store-list.ts'
+import { listJobs } from './store-list.ts'
 import type { Variants } from './variants/prepare.ts'
 import { FORMS } from './variants/variant.ts'
 
@@ -41,21 +44,6 @@ import { FORMS } from './variants/variant.ts'
 const POLL_AFTER_MS = '10000'
 
 const common = { auth: 'api_key_or_session', plain_400: true } as const
-
-/** Throws ApiError `invalid_value` for an unknown status. */
-function filterOf({ status, model }: { status?: string; model?: string }): JobFilter {
-  const statuses = status?.split(',').map((text) => text.trim())
-  const wrong = statuses?.find((text) => !STATUSES.includes(text as Status))
-  if (wrong !== undefined) {
-    const known = STATUSES.map((each) => `'${each}'`).join(', ')
-    const text = `Invalid value: '${wrong.slice(0, 64)}'. Supported values are: ${known}, one or several with commas between.`
-    throw new ApiError('invalid_value', text, { param: 'status' })
-  }
-  return {
-    ...(statuses && { statuses: [...new Set(statuses)] as Status[] }),
-    ...(model !== undefined && { model }),
-  }
-}
 
 const listVideos = endpoint({
   ...common,
@@ -65,9 +53,12 @@ const listVideos = endpoint({
   description: 'The jobs of your organization, a page at a time.',
   query: VideoListQuery,
   response: VideoList,
-  async handle(ctx, { principal, query }) {
-    const position = positionOf('video', query, VIDEO_PAGE)
-    return pageOf(await listJobs(ctx.db, principal.org_id, position, filterOf(query)), position.limit, videoView)
+  async handle(ctx, { principal, query, reply }) {
+    const { org_id } = principal
+    const page = { ...positionOf('video', query, VIDEO_PAGE), ...filterOf(query) }
+    const lease = leaseForReading(ctx.budget, org_id, reply)
+    const jobs = await readWithRoom(lease, (bytes_max) => listJobs(ctx.db, { ...page, org_id, bytes_max }))
+    return sendJson(reply, pageOf(jobs, page.limit, videoView))
   },
 })
 

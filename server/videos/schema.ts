@@ -1,12 +1,14 @@
 import Type, { type Static } from 'typebox'
 import { ASPECT_RATIOS } from '../engines/video/contract.ts'
 import { addSeconds, unixSeconds } from '../platform/clock.ts'
+import { ApiError } from '../platform/errors.ts'
 import { listQuery, listSchema } from '../platform/http/list.ts'
 import { formatMoney } from '../platform/money.ts'
 import { NOT_BLANK } from '../platform/schema/explain.ts'
-import { FAILURES, type JobInput, STATUSES } from './job.ts'
+import { FAILURES, type JobInput, STATUSES, type Status } from './job.ts'
 import { JOB_RETENTION_SECONDS } from './retention.ts'
-import type { VideoJobRow } from './store.ts'
+import type { ShownJob } from './store.ts'
+import type { JobFilter } from './store-list.ts'
 import { VARIANTS } from './variants/variant.ts'
 
 const Strict = { additionalProperties: false }
@@ -83,6 +85,21 @@ export const VideoListQuery = Type.Object({
 })
 export const VideoList = listSchema(VideoView)
 
+/** The filter that a checked query asks for. Throws ApiError `invalid_value` for an unknown status. */
+export function filterOf({ status, model }: Static<typeof VideoListQuery>): JobFilter {
+  const statuses = status?.split(',').map((text) => text.trim())
+  const wrong = statuses?.find((text) => !STATUSES.includes(text as Status))
+  if (wrong !== undefined) {
+    const known = STATUSES.map((each) => `'${each}'`).join(', ')
+    const text = `Invalid value: '${wrong.slice(0, 64)}'. Supported values are: ${known}, one or several with commas between.`
+    throw new ApiError('invalid_value', text, { param: 'status' })
+  }
+  return {
+    ...(statuses && { statuses: [...new Set(statuses)] as Status[] }),
+    ...(model !== undefined && { model }),
+  }
+}
+
 export const ContentQuery = Type.Object({
   variant: Type.Optional(Type.Enum([...VARIANTS], { description: 'Default video.' })),
 })
@@ -134,27 +151,11 @@ export const DeletedVideo = Type.Object({
   deleted: Type.Literal(true),
 })
 
-type Shown =
-  | 'id'
-  | 'model'
-  | 'prompt'
-  | 'seconds'
-  | 'status'
-  | 'error_code'
-  | 'error_message'
-  | 'cost'
-  | 'currency'
-  | 'created_at'
-  | 'completed_at'
-  | 'finished_at'
-  | 'progress'
-  | 'aspect_ratio'
-
 /** A file that a request names, and what it is for. */
 export type SubmittedFile = Pick<JobInput, 'role' | 'file_id'>
 
 /** The wire form of a job. The prompt is the one submitted, never its translation. */
-export function videoView(job: Pick<VideoJobRow, Shown> & { inputs: readonly SubmittedFile[] }): VideoView {
+export function videoView(job: Omit<ShownJob, 'inputs'> & { inputs: readonly SubmittedFile[] }): VideoView {
   return {
     id: job.id,
     object: 'video',

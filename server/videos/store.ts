@@ -44,6 +44,13 @@ export type VideoJobRow = VariantColumns & {
   height: number | null
 }
 
+/** What people see of a job. */
+export const SHOWN_COLUMNS = [
+  ...(['id', 'model', 'prompt', 'seconds', 'aspect_ratio', 'inputs', 'status', 'progress'] as const),
+  ...(['error_code', 'error_message', 'cost', 'currency', 'created_at', 'completed_at', 'finished_at'] as const),
+] as const
+export type ShownJob = Pick<VideoJobRow, (typeof SHOWN_COLUMNS)[number]>
+
 type Optional =
   | keyof VariantColumns
   | 'engine_prompt'
@@ -171,12 +178,11 @@ export async function deleteJobsEndedBefore(
 export async function findJobsOfOrganizations(
   db: Db,
   which: { ids: readonly string[]; org_ids: readonly string[] },
-): Promise<VideoJobRow[]> {
-  const rows = await db
+): Promise<Array<ShownJob & { org_id: string }>> {
+  return db
     .selectFrom('video_jobs')
-    .selectAll()
+    .select(['org_id', ...SHOWN_COLUMNS])
     .where('id', 'in', which.ids)
     .where('org_id', 'in', which.org_ids)
     .execute()
-  return rows as unknown as VideoJobRow[]
 }

@@ -36,6 +36,12 @@ const WORST: Record<string, () => object> = {
     ),
 }
 
+test('no turn of the event loop takes 50 ms of processor time to write 30 values that arrive together', async () => {
+  const value = { data: Array.from({ length: 100 }, () => '\u{1F3AC}'.repeat(7000)) }
+  const milliseconds = await longestTurn(() => Promise.all(Array.from({ length: 30 }, () => writeJson(value))))
+  assert.ok(milliseconds < 50, `${milliseconds} ms`)
+})
+
 for (const [name, make] of Object.entries(WORST)) {
   test(`no turn of the event loop takes 50 ms of processor time to write ${name}`, async () => {
     const value = make()

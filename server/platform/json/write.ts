@@ -1,4 +1,4 @@
-import { turnTaker } from '../turns.ts'
+import { nextTurn, turnTaker } from '../turns.ts'
 
 /** About how many characters are written in one go. */
 const PIECE_CHARACTERS = 64 * 1024
@@ -16,6 +16,8 @@ export function writeJson(value: object, signal?: AbortSignal): string | Promise
 /** The bytes of the JSON text of a value of any length, in pieces, with other work between. */
 export async function writeLarge(value: unknown, signal?: AbortSignal): Promise<Buffer[]> {
   const bytes: Buffer[] = []
+  // Others may begin at the same moment.
+  await nextTurn(signal)
   const turn = turnTaker(1, signal)
   for (const piece of piecesOf(value)) {
     if (piece !== '') bytes.push(Buffer.from(piece))

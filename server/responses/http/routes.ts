@@ -4,8 +4,8 @@ import type { Context } from '../../context.ts'
 import { type Endpoint, endpoint } from '../../identity/caller/endpoint.ts'
 import { abortOnLeaving } from '../../platform/http/abort-on-disconnect.ts'
 import { leaseForAnswer, leaseForReading } from '../../platform/http/body/byte-budget.ts'
-import { sendValue } from '../../platform/http/send-json.ts'
 import { STREAM_TIMING } from '../../platform/http/sse.ts'
+import { sendJson } from '../../platform/json/send.ts'
 import type { ResponseCall, ResponseDeps } from '../call.ts'
 import type { ResponseEvent } from '../events/event.ts'
 import { checkBody } from '../request/check/body.ts'
@@ -63,7 +63,7 @@ function createResponse(deps: ResponseDeps, streams: StreamOptions): Endpoint {
       request.created = { response_id: run.response.id }
       nameDropped(reply, { tools: run.dropped_tools, items: run.dropped_items })
       if (body.stream) return streamRun(run, { reply, left, timing: streams.timing })
-      return sendValue(reply, await plainAnswer(run), left.signal)
+      return sendJson(reply, await plainAnswer(run))
     },
   })
 }

@@ -1,7 +1,6 @@
 import { type Endpoint, endpoint } from '../../identity/caller/endpoint.ts'
-import { abortOnLeaving } from '../../platform/http/abort-on-disconnect.ts'
 import { leaseForReading } from '../../platform/http/body/byte-budget.ts'
-import { sendJson, sendValue } from '../../platform/http/send-json.ts'
+import { sendJson, sendParts } from '../../platform/json/send.ts'
 import { rebuiltEvents } from '../events/event.ts'
 import { ResponseStreamEvent } from '../schema/events.ts'
 import { ResponseObject } from '../schema/response.ts'
@@ -31,7 +30,7 @@ function readStored(streams: StreamOptions): Endpoint {
     async handle(ctx, { principal, params, query, reply }) {
       const lease = leaseForReading(ctx.budget, principal.org_id, reply)
       const { background, body } = await readResponse(ctx, principal, { id: params.response_id!, lease })
-      if (!query.stream) return sendValue(reply, body, abortOnLeaving(reply).signal)
+      if (!query.stream) return sendJson(reply, body)
       const after = query.starting_after ?? -1
       if (background) return streamBackground(ctx, { reply, ...streams }, principal, { response: body, after, lease })
       return streamStored(ctx, { reply, ...streams }, () => rebuiltEvents(body, after))
@@ -63,8 +62,7 @@ const cancelStored = endpoint({
   errors: ['invalid_request_error'],
   async handle(ctx, { principal, params, reply }) {
     const lease = leaseForReading(ctx.budget, principal.org_id, reply)
-    const canceled = await cancelResponse(ctx, principal, { id: params.response_id!, lease })
-    return sendValue(reply, canceled, abortOnLeaving(reply).signal)
+    return sendJson(reply, await cancelResponse(ctx, principal, { id: params.response_id!, lease }))
   },
 })
 
@@ -80,6 +78,6 @@ const listInputItems = endpoint({
     const { after = null, order = 'desc', limit = INPUT_PAGE.default } = query
     const lease = leaseForReading(ctx.budget, principal.org_id, reply)
     const page = { response_id: params.response_id!, after, order, limit, lease }
-    return sendJson(reply, await pageOfInput(ctx, principal, page))
+    return sendParts(reply, await pageOfInput(ctx, principal, page))
   },
 })

@@ -1,7 +1,7 @@
 import type { Context } from '../../context.ts'
 import type { Principal } from '../../identity/caller/principal.ts'
 import { ApiError } from '../../platform/errors.ts'
-import type { Lease } from '../../platform/http/body/byte-budget.ts'
+import { type Lease, readWithRoom } from '../../platform/http/body/byte-budget.ts'
 import { type Order, pageOf } from '../../platform/http/list.ts'
 import { hasUnstorableText } from '../../platform/text.ts'
 import type { ResponseObject } from '../schema/response.ts'
@@ -16,24 +16,18 @@ export function noSuchResponse(): ApiError {
   )
 }
 
-/** Responses of more bytes are read once there is room for them in memory. */
-const AT_ONCE_BYTES_MAX = 64 * 1024
-
 /** A person's stored response, as `lease` has room for it. Throws ApiError `not_found`. */
 export async function readResponse(
   ctx: Pick<Context, 'db'>,
   principal: Principal,
   { id, lease }: { id: string; lease: Lease },
 ): Promise<{ background: boolean; body: ResponseObject }> {
-  for (let leased = 0; ; ) {
-    const found = await findResponse(ctx.db, principal, { id, bytes_max: Math.max(leased, AT_ONCE_BYTES_MAX) })
+  return readWithRoom(lease, async (bytes_max) => {
+    const found = await findResponse(ctx.db, principal, { id, bytes_max })
     if (!found) throw noSuchResponse()
     const { background, bytes, body } = found
-    // A running one may have grown since it was looked at.
-    await lease.add(Math.max(0, bytes - leased))
-    leased = Math.max(leased, bytes)
-    if (body) return { background, body }
-  }
+    return { bytes, content: body && { background, body } }
+  })
 }
 
 /**

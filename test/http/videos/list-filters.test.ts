@@ -2,12 +2,13 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { sql } from 'kysely'
 import type { Tx } from '../../../server/platform/db/db.ts'
+import { openByteBudget } from '../../../server/platform/http/body/byte-budget.ts'
 import { newId } from '../../../server/platform/ids.ts'
 import { STATUSES, type Status } from '../../../server/videos/job.ts'
 import { type JobFilter, listJobs } from '../../../server/videos/store-list.ts'
 import { newCustomer, startApp, type TestApp, type TestPerson } from '../../support/http/app.ts'
 import { send } from '../../support/http/send.ts'
-import { assertInvalid } from '../../support/http/videos-app.ts'
+import { assertInvalid, insertLongJobs } from '../../support/http/videos-app.ts'
 
 const MODELS = ['alpha', 'beta']
 
@@ -71,6 +72,32 @@ test('200 with the jobs of one status, of several, of a model, or of both, in th
   }
 })
 
+test('a page of long prompts is read when there is room for it in the memory of its organization: until then 429, and 200 for others', async () => {
+  const budget = openByteBudget({ owner: 1_000_000, wait_seconds: 0.01 })
+  const small = await startApp({ beside: app, budget })
+  const [owner, rival] = [await newCustomer(app), await newCustomer(app)]
+  const ids = await insertLongJobs(app.database, owner, 40)
+  await insertLongJobs(app.database, rival, 40)
+  const page = ({ key }: TestPerson, query = 'limit=40') => send(small, 'GET', `/v1/videos?${query}`, { key })
+  const others = budget.open(`${owner.org_id} reads`)
+  assert.equal(others.add(1_000_001), undefined)
+  for (const query of ['limit=40', 'limit=40&model=instant-1', 'limit=1']) {
+    const refused = await page(owner, query)
+    assert.deepEqual([refused.status, refused.body.error?.code], [429, 'too_many_requests'], query)
+  }
+  for (const able of [rival, person]) assert.equal((await page(able)).status, 200)
+  others.end()
+  const answer = await page(owner)
+  assert.deepEqual(
+    answer.body.data.map(({ id }: { id: string }) => id),
+    ids.toReversed(),
+  )
+  assert.deepEqual(answer.body.data[0], (await send(app, 'GET', `/v1/videos/${ids.at(-1)}`, owner)).body)
+  assert.deepEqual((await send(small, 'HEAD', '/v1/videos?limit=40', owner)).status, 200)
+  assert.equal(budget.held(), 0)
+  await small.close()
+})
+
 test('400 for an unknown status, and for an empty one', async () => {
   for (const status of ['done', 'completed,done', '', 'completed,', 'cancelled']) {
     const answer = await send(app, 'GET', `/v1/videos?status=${status}`, { key: person.key })
@@ -99,7 +126,8 @@ test('a filtered page reads what it shows and at most the jobs that have not end
     { statuses: ['failed', 'queued', 'completed'] },
   ]
   for (const filter of filters) {
-    const read = await rowsReadFor((db) => listJobs(db, owner.org_id, { limit: 5, after: null, order: 'desc' }, filter))
+    const page = { org_id: owner.org_id, limit: 5, after: null, order: 'desc', bytes_max: 1000, ...filter } as const
+    const read = await rowsReadFor((db) => listJobs(db, page))
     assert.ok(read > 0 || filter.statuses?.[0] === 'queued')
     assert.ok(read < 500, `${JSON.stringify(filter)}: ${read} rows of 20,000 were read`)
   }

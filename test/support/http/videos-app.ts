@@ -68,6 +68,22 @@ export async function drawVariants(app: TestApp): Promise<void> {
   }
 }
 
+/** Writes canceled jobs with the longest prompts straight into the table, and returns their ids, the oldest first. */
+export async function insertLongJobs(
+  { pool }: Pick<TestApp['database'], 'pool'>,
+  { org_id, user_id }: { org_id: string; user_id: string },
+  count: number,
+): Promise<string[]> {
+  const { rows } = await pool.query<{ id: string }>(
+    `insert into video_jobs (id, org_id, user_id, request_id, model, prompt, seconds, aspect_ratio, inputs, per_second, cost, currency,
+       created_at, next_run_at, status, finished_at)
+     select 'video_0' || upper(substr(md5($1), 1, 21)) || lpad(upper(to_hex(i)), 4, '0'), $1, $2, 'req', 'instant-1', $3, 4, '16:9', '[]', 1, 4, 'usd', now(), now(), 'canceled', now()
+     from generate_series(1, $4::int) as i returning id`,
+    [org_id, user_id, '\u{1F3AC}'.repeat(7000), count],
+  )
+  return rows.map(({ id }) => id)
+}
+
 /** The whole envelope, and nothing beside it. `message` is compared when given. */
 export function assertRefused(
   answer: HttpResponse,

@@ -220,6 +220,27 @@ export function answersOf(owner: string): string {
   return `${owner} answers`
 }
 
+/** Less than this is read in one query, and counted afterwards. */
+const AT_ONCE_BYTES_MAX = 64 * 1024
+
+/**
+ * Reads what the database measures: a little at once, what is more when `lease` has room for it. `find` leaves the content out, as null, where
+ * that has more than `bytes_max` bytes.
+ */
+export async function readWithRoom<T>(
+  lease: Lease,
+  find: (bytes_max: number) => Promise<{ bytes: number; content: T | null }>,
+): Promise<T> {
+  for (let leased = 0; ; ) {
+    const { bytes, content } = await find(Math.max(leased, AT_ONCE_BYTES_MAX))
+    // It may have grown since it was looked at.
+    const room = lease.add(Math.max(0, bytes - leased))
+    if (room) await room
+    leased = Math.max(leased, bytes)
+    if (content !== null) return content
+  }
+}
+
 function shareFull(bytes_max: number): ApiError {
   const text = `The requests of your organization that are not answered yet have more than ${bytes_max} bytes, with the files that are read for them. Wait for answers before you send more.`
   return new ApiError('too_many_requests', text, { retry_after_seconds: RETRY_SECONDS })

@@ -1,26 +1,27 @@
 import { Readable } from 'node:stream'
 import type { FastifyReply } from 'fastify'
-import { writeJson } from '../json/write.ts'
+import { abortOnLeaving } from '../http/abort-on-disconnect.ts'
+import { writeJson } from './write.ts'
 
 /** Characters or bytes that are sent at once. */
 const SLICE_LENGTH = 256 * 1024
 /** A client that takes nothing of a large answer for this long is cut off, as it is from a stream: the answer waits in memory. */
 const STALLED_SECONDS = 30
 
+/** Answers with a value as JSON, which is written until the client leaves: see `writeJson`. */
+export async function sendJson(reply: FastifyReply, value: object): Promise<FastifyReply> {
+  const text = writeJson(value, abortOnLeaving(reply).signal)
+  return sendParts(reply, typeof text === 'string' ? [text] : await text)
+}
+
 /** Answers with JSON that is written already, in parts. A large one is sent no faster than the client takes it. */
-export function sendJson(reply: FastifyReply, parts: ReadonlyArray<string | Buffer>): FastifyReply {
+export function sendParts(reply: FastifyReply, parts: ReadonlyArray<string | Buffer>): FastifyReply {
   const bytes = parts.reduce((sum, part) => sum + Buffer.byteLength(part), 0)
   reply.type('application/json; charset=utf-8')
   if (bytes <= SLICE_LENGTH) return reply.send(parts.join(''))
   reply.header('content-length', bytes)
   reply.raw.setTimeout(STALLED_SECONDS * 1000, () => reply.raw.destroy())
   return reply.send(Readable.from(slicesOf(parts)))
-}
-
-/** Answers with a value, which is written with other work between where it is large. `left`: the client has gone. */
-export async function sendValue(reply: FastifyReply, value: object, left: AbortSignal): Promise<FastifyReply> {
-  const text = writeJson(value, left)
-  return sendJson(reply, typeof text === 'string' ? [text] : await text)
 }
 
 function* slicesOf(parts: ReadonlyArray<string | Buffer>): Generator<Buffer> {
