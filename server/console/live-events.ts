@@ -6,7 +6,8 @@ import { type Callers, sessionEnd } from '../identity/caller/authenticate.ts'
 import type { Principal } from '../identity/caller/principal.ts'
 import { findSessionOwners } from '../identity/login/store.ts'
 import { ApiError } from '../platform/errors.ts'
-import type { EventStream } from '../platform/http/sse.ts'
+import { type EncodedFrames, type EventStream, encodeFrames } from '../platform/http/sse.ts'
+import { takingTurnsAs, turnTaker } from '../platform/turns.ts'
 import { isTerminal } from '../videos/job.ts'
 import { DELETED_TOPIC, VIDEO_TOPIC } from '../videos/queues.ts'
 import { videoView } from '../videos/schema.ts'
@@ -14,6 +15,8 @@ import { findJobsOfOrganizations } from '../videos/store.ts'
 
 /** Streams of one session: more tabs than anybody has open. */
 const STREAMS_PER_SESSION = 8
+/** Streams of one person in all sessions: what changes is written to each. */
+const STREAMS_PER_PERSON = 16
 /** Changes within this time are read and sent together. */
 const GATHER_MILLISECONDS = 50
 /** How often sessions are looked up that ended without a notice: by age, or while notices failed. */
@@ -26,7 +29,8 @@ const RETRY_MILLISECONDS = 1000
 export type LiveEvents = {
   /**
    * Streams what changes in the caller's organization until the client leaves, the session ends or moves to another organization, or
-   * the service stops. `open` sends the headers. Throws ApiError `rate_limit_exceeded` for a session with too many streams.
+   * the service stops. `open` sends the headers. Throws ApiError `rate_limit_exceeded` for a session, or a person, with
+   * too many streams.
    */
   join(caller: Principal, open: () => EventStream): void
   /** Ends every stream. */
@@ -70,9 +74,10 @@ export function openLiveEvents(ctx: Live, callers: Pick<Callers, 'onForget'>): L
   ]
   return {
     join(caller, open) {
-      const own = [...listeners].filter((each) => each.caller.session_id === caller.session_id)
-      if (own.length >= STREAMS_PER_SESSION) {
-        throw new ApiError('rate_limit_exceeded', 'Too many pages of this session listen. Please try again in 10s.')
+      const own = [...listeners].filter((each) => each.caller.user_id === caller.user_id)
+      const of_session = own.filter((each) => each.caller.session_id === caller.session_id)
+      if (own.length >= STREAMS_PER_PERSON || of_session.length >= STREAMS_PER_SESSION) {
+        throw new ApiError('rate_limit_exceeded', 'Too many of your pages listen. Please try again in 10s.')
       }
       const listener: Listener = { caller, stream: open(), behind: 'no', over: false }
       const { signal } = listener.stream
@@ -92,27 +97,32 @@ export function openLiveEvents(ctx: Live, callers: Pick<Callers, 'onForget'>): L
   }
 }
 
-/** Gathers changes, reads the rows once for all listeners, and sends each listener those of their organization. */
+/**
+ * Gathers changes, reads the rows once for all listeners, and sends each listener those of their organization. What changes meanwhile is read
+ * after that, so no listener gets an older state of a job last.
+ */
 function openBroadcast(ctx: Live, listeners: ReadonlySet<Listener>) {
   let news = noNews()
+  /** Until what is gathered has been sent. */
   let timer: NodeJS.Timeout | null = null
   const later = (milliseconds: number) => {
-    timer ??= setTimeout(() => {
-      timer = null
-      void flush()
-    }, milliseconds).unref()
+    timer ??= setTimeout(() => void takingTurnsAs('', flush), milliseconds).unref()
   }
   const flush = async () => {
     const batch = news
     news = noNews()
+    let pause = GATHER_MILLISECONDS
     try {
-      if (batch.missed) for (const each of listeners) send(each, READY)
-      else await sendNews(ctx, listeners, batch)
+      const sendAll = sender()
+      if (batch.missed) await sendAll([...listeners], READY)
+      else await sendNews(ctx, { listeners, sendAll }, batch)
     } catch (error) {
       ctx.log.warn('live_events_failed', { error })
       news.missed = true
-      later(RETRY_MILLISECONDS)
+      pause = RETRY_MILLISECONDS
     }
+    timer = null
+    if (news.missed || news.jobs.size + news.deleted.size + news.balances.size > 0) later(pause)
   }
   return {
     add(kind: 'jobs' | 'deleted' | 'balances', id: string | null) {
@@ -127,38 +137,53 @@ function openBroadcast(ctx: Live, listeners: ReadonlySet<Listener>) {
   }
 }
 
-async function sendNews(ctx: Live, listeners: ReadonlySet<Listener>, news: News): Promise<void> {
-  const here = () => [...new Set([...listeners].map(({ caller }) => caller.org_id))]
+async function sendNews(
+  ctx: Live,
+  { listeners, sendAll }: { listeners: ReadonlySet<Listener>; sendAll: SendAll },
+  news: News,
+): Promise<void> {
+  const present = Map.groupBy(listeners, ({ caller }) => caller.org_id)
+  const org_ids = [...present.keys()]
   const paid = new Set(news.balances)
   const ids = [...news.jobs]
   for (let i = 0; i < ids.length && listeners.size > 0; i += BATCH) {
-    const rows = await findJobsOfOrganizations(ctx.db, { ids: ids.slice(i, i + BATCH), org_ids: here() })
+    const rows = await findJobsOfOrganizations(ctx.db, { ids: ids.slice(i, i + BATCH), org_ids })
     for (const row of rows) {
       if (row.status === 'moderating' || isTerminal(row.status)) paid.add(row.org_id)
-      sendToOrganization(listeners, row.org_id, frame('video', videoView(row)))
+      await sendAll(present.get(row.org_id), frame('video', videoView(row)))
     }
   }
   for (const each of news.deleted) {
     const [org_id, id] = each.split('/') as [string, string]
-    sendToOrganization(listeners, org_id, frame('video', { id, object: 'video', deleted: true }))
+    await sendAll(present.get(org_id), frame('video', { id, object: 'video', deleted: true }))
   }
-  for (const org_id of here()) {
+  for (const org_id of org_ids) {
     const account = paid.has(org_id) ? await findAccount(ctx.db, org_id) : null
-    if (account) sendToOrganization(listeners, org_id, frame('balance', balanceView(account, ctx.config.currency)))
+    if (account) await sendAll(present.get(org_id), frame('balance', balanceView(account, ctx.config.currency)))
   }
 }
 
-function sendToOrganization(listeners: ReadonlySet<Listener>, org_id: string, frames: string): void {
-  for (const each of listeners) if (each.caller.org_id === org_id) send(each, frames)
+type SendAll = (listeners: readonly Listener[] | undefined, frames: EncodedFrames) => Promise<void>
+
+/** Sends the same to each of some listeners, then of others, with other work between. */
+function sender(): SendAll {
+  const turn = turnTaker(1)
+  return async (listeners = [], frames) => {
+    for (const each of listeners) {
+      send(each, frames)
+      const other = turn()
+      if (other) await other
+    }
+  }
 }
 
 /** Anything may have changed: sent at the beginning, and when changes may have been missed. */
 const READY = frame('ready', { object: 'console_events' })
 
 /** The last event of a stream: the session is over or the service stops. */
-const END = frame('end', { object: 'console_events' })
+const END = textFrame('end', { object: 'console_events' })
 
-function send(listener: Listener, frames: string): void {
+function send(listener: Listener, frames: EncodedFrames): void {
   if (listener.over) return
   if (listener.behind !== 'no') {
     listener.behind = 'and_missed'
@@ -203,6 +228,10 @@ function noNews(): News {
   return { jobs: new Set(), deleted: new Set(), balances: new Set(), missed: false }
 }
 
-function frame(event: string, data: object): string {
+function frame(event: string, data: object): EncodedFrames {
+  return encodeFrames(textFrame(event, data))
+}
+
+function textFrame(event: string, data: object): string {
   return `event: ${event}\ndata: ${JSON.stringify(data)}\n\n`
 }

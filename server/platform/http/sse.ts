@@ -7,8 +7,17 @@ export type EventStream = {
   /** Aborts when the client has left, or was cut off because it does not read. */
   signal: AbortSignal
   /** Sends whole frames, in one write. Resolves when the client keeps up; await it before producing more. */
-  write(frames: string): Promise<void> | undefined
+  write(frames: string | EncodedFrames): Promise<void> | undefined
   end(frames: string): void
+}
+
+/** Frames for many streams: their bytes, which all of them share, as a chunk of the transfer coding and alone. */
+export type EncodedFrames = { chunk: Buffer; text: Buffer }
+
+export function encodeFrames(text: string): EncodedFrames {
+  const before = `${Buffer.byteLength(text).toString(16)}\r\n`
+  const chunk = Buffer.from(`${before}${text}\r\n`)
+  return { chunk, text: chunk.subarray(before.length, -2) }
 }
 
 /**
@@ -33,6 +42,7 @@ export function openEventStream(
   raw.writeHead(200, { ...headers, ...HEADERS })
   const { metrics } = reply.server
   if (metrics) observeFirstByte(metrics, reply.request, reply)
+  const shared = raw.chunkedEncoding ? 'chunk' : 'text'
   const framed = frameChunks(raw)
   const keepalive = setInterval(() => {
     if (!raw.writableNeedDrain) raw.write(framed(': keepalive\n\n'))
@@ -49,7 +59,7 @@ export function openEventStream(
     signal: left.signal,
     write(frames) {
       keepalive.refresh()
-      if (raw.write(framed(frames)) || raw.destroyed) return undefined
+      if (raw.write(typeof frames === 'string' ? framed(frames) : frames[shared]) || raw.destroyed) return undefined
       return drained(raw, left.signal, cutOffLater())
     },
     end(frames) {

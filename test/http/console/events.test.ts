@@ -170,6 +170,17 @@ test('429 for the ninth stream of one session; one that leaves makes room', asyn
   for (const stream of [...streams, again]) stream.leave()
 })
 
+test('429 for the seventeenth stream of one person, whatever the session', async () => {
+  const person = await newColleague(app, ada.org_id)
+  const sessions = [person, await browserOf(app, person), await browserOf(app, person)]
+  const streams = []
+  for (const session of sessions.slice(0, 2)) for (let i = 0; i < 8; i++) streams.push(await listen(session))
+  assert.deepEqual(new Set(streams.map(({ answer }) => answer.status)), new Set([200]))
+  assert.equal((await listen(sessions[2]!)).answer.status, 429)
+  assert.equal((await listen(await newColleague(app, ada.org_id))).answer.status, 200)
+  for (const stream of streams) stream.leave()
+})
+
 test('HEAD answers at once; an API key is refused', async () => {
   const head = await fetch(`${app.url}/console/events`, { method: 'HEAD', headers: { cookie: ada.cookie } })
   assert.equal(head.status, 200)
