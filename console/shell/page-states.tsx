@@ -1,6 +1,8 @@
 import { type ErrorComponentProps, useRouter } from '@tanstack/react-router'
 import { Compass } from 'lucide-react'
+import { useEffect, useRef } from 'react'
 import { failureOf } from '../api/failure.ts'
+import { useLive } from '../api/live.ts'
 import { useText } from '../text/use-text.ts'
 import { ButtonLink } from '../ui/button.tsx'
 import { FailureNote } from '../ui/failure-note.tsx'
@@ -17,7 +19,7 @@ export function PendingPage() {
   )
 }
 
-/** A page that failed to render: usually its code did not load, or a newer console was installed meanwhile. */
+/** A page that failed to render: usually its code did not load, or a newer console was installed meanwhile. It is tried again once the service is back. */
 export function BrokenPage({ error, reset }: ErrorComponentProps) {
   const t = useText('shell')
   const router = useRouter()
@@ -27,6 +29,12 @@ export function BrokenPage({ error, reset }: ErrorComponentProps) {
     reset()
     void router.invalidate()
   }
+  const live = useLive()
+  const was_live = useRef(live)
+  useEffect(() => {
+    if (live && !was_live.current) retry()
+    was_live.current = live
+  })
   return (
     <>
       <PageHeader title={t('broken_title')} />
