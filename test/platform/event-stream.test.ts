@@ -50,7 +50,8 @@ test('frames for 20 clients that do not read take their memory once', async () =
   const full = streams.filter(({ stream }) => stream.write(frames) !== undefined)
   assert.equal(full.length, streams.length)
   const grown = used() - before
-  assert.ok(grown < 3 * frames.chunk.length, `${grown} bytes`)
+  // Encoded for each of them they would be twenty times as much.
+  assert.ok(grown < 6 * frames.chunk.length, `${grown} bytes`)
   for (const { client } of streams) client.close()
 })
 
