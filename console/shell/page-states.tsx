@@ -30,10 +30,10 @@ export function BrokenPage({ error, reset }: ErrorComponentProps) {
     void router.invalidate()
   }
   const live = useLive()
-  const was_live = useRef(live)
+  const wasLive = useRef(live)
   useEffect(() => {
-    if (live && !was_live.current) retry()
-    was_live.current = live
+    if (live && !wasLive.current) retry()
+    wasLive.current = live
   })
   return (
     <>

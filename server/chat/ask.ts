@@ -19,8 +19,8 @@ export type TurnRequest = {
   size: InputSize
   /** What the client set. The rest of `request` is ours, such as a limit of the answer, which is lowered when it does not fit the context. */
   parameters: ModelParameters
-  /** Where the whole answer is put together: its bytes. More is read once there is room for it. */
-  kept?: Lease
+  /** Counts the bytes of an answer that is kept whole. The engine is read on once there is room for more. */
+  kept?: Lease | undefined
   /**
    * Shortens the request when the engine rejects it as too long and states its limit; it is asked once more then. Throws ApiError when
    * nothing more may be dropped.

@@ -102,17 +102,16 @@ async function openTurn(
   const size = inputSize(engine, request, left)
   const limited = limitAnswer(request, model, size)
   if (limited) await limited
-  const wanted = { principal, request_id, model, engine, request, parameters, names, size }
   const kept = body.stream ? undefined : leaseForAnswer(ctx.budget, principal.org_id, reply)
-  return startTurn(ctx, meter, { ...wanted, ...(kept && { kept }) }, left)
+  return startTurn(ctx, meter, { principal, request_id, model, engine, request, parameters, names, size, kept }, left)
 }
 
-/** What Fastify would write in one go is written with other work between. */
-async function sendAnswer(
+/** A heavy answer is written piece by piece, with other work between. */
+function sendAnswer(
   reply: FastifyReply,
   answer: ChatCompletion,
   { n, logprobs, top_logprobs }: ChatBody,
-): Promise<ChatCompletion | FastifyReply> {
+): ChatCompletion | Promise<FastifyReply> {
   return isHeavy({ n, logprobs, top_logprobs }) ? sendJson(reply, answer) : answer
 }
 

@@ -1,9 +1,9 @@
-/** What says how long an answer gets: its choices, and the log probabilities of each token. */
+/** What decides the size of an answer: its choices, and the log probabilities of each token. */
 export type AnswerShape = { n?: number; logprobs?: boolean; top_logprobs?: number }
 
 /** Of a log probability with its token and bytes, as a multiple of a token's text. */
 const LOGPROB_WEIGHT = 8
-/** From here on an answer comes in pieces from its server too, and is written in pieces: as one text it would stop everybody. */
+/** Above this an answer is streamed from its server and written piece by piece: parsed or written in one go it would block the event loop. */
 const HEAVY_WEIGHT = 16
 
 /** What a token of an answer weighs in all choices together. 1 is about nine bytes of JSON. */

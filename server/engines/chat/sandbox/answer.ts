@@ -54,7 +54,7 @@ export async function contentOf(request: ChatRequest, prompt: Prompt): Promise<C
   return { request, prompt, calls, json, echo: echoed && { pieces: piecesOf(echoed.ids), cut: echoed.cut } }
 }
 
-/** One token more than an answer may have, so that it is seen to be cut. */
+/** Up to one token above the limit, so that a longer text ends with `length`. */
 async function jsonPieces(request: ChatRequest, value: unknown): Promise<Piece[]> {
   const { ids } = await encodeInTurns(JSON.stringify(value), tokensMax(request) + 1)
   return piecesOf(ids)
@@ -151,7 +151,7 @@ function textOf({ request, prompt, json, echo }: Content, choice: number): reado
   if (echo !== null) return biased(echo.pieces, request.logit_bias)
   if (prompt.directive?.name === 'empty') return []
   const text = prompt.directive?.name === 'long' ? longText(prompt, choice) : answerText(prompt, choice)
-  // One token more than the choice may have, so that it is seen to be cut.
+  // With one token above the limit, so that a longer text ends with `length`.
   return biased(piecesOf(encode(text).slice(0, tokensMax(request) + 1)), request.logit_bias)
 }
 
