@@ -111,7 +111,7 @@ const NOT_AUDITED = { ok: true, checked_at: null }
 export function openLastAudit(db: Kysely<Database>): () => Promise<Static<typeof AuditView>> {
   let known: Static<typeof AuditView> = NOT_AUDITED
   return bounded(
-    LIMIT_MS,
+    { limit_ms: LIMIT_MS },
     () => known,
     async () => {
       const state = await findAuditState(db)
@@ -125,12 +125,14 @@ export function openLastAudit(db: Kysely<Database>): () => Promise<Static<typeof
 const FRESH_MS = 1000
 /** Longest a check may take before it counts as failed: monitors commonly give up after one to five seconds. */
 const LIMIT_MS = 1000
+/** What a check found holds this long while the next one is late: a busy machine is slow for a moment, and a balancer would take its node out. */
+const BELIEVED_MS = 3000
 /** Enough to meet a full disk: file systems keep a smaller file without taking a block. */
 const WRITTEN_BYTES = 65_536
 
 /**
  * Checks what every request needs: a database that can be used, and a small file written and removed again. It always answers within `limit_ms`; a check
- * that hangs goes on in the background, is not started a second time, and counts as failed until it ends.
+ * that hangs goes on in the background, is not started a second time, and counts as failed once nothing has been found for `BELIEVED_MS`.
  */
 export function openHealth(needs: {
   db: Kysely<Database>
@@ -139,8 +141,10 @@ export function openHealth(needs: {
   limit_ms?: number
 }): () => Promise<Health> {
   const { db, blobs, clock, limit_ms = LIMIT_MS } = needs
+  const now_ms = () => clock.now().getTime()
+  const limits = { limit_ms, believed_ms: BELIEVED_MS, now_ms }
   const database = bounded<Health['database']>(
-    limit_ms,
+    limits,
     () => 'unreachable',
     async () => {
       try {
@@ -152,16 +156,16 @@ export function openHealth(needs: {
     },
   )
   const disk = bounded<Health['storage']>(
-    limit_ms,
+    limits,
     () => 'unwritable',
     () => tryStaging(blobs),
   )
   const bucket = bounded<Health['storage']>(
-    limit_ms,
+    limits,
     () => 'away',
     () => tryStoring(blobs),
   )
-  const recent = freshCache<Health>({ ttl_ms: FRESH_MS, entries_max: 1, now_ms: () => clock.now().getTime() })
+  const recent = freshCache<Health>({ ttl_ms: FRESH_MS, entries_max: 1, now_ms })
   return async () => (await recent.find('health', () => takingTurnsAs('', both)))!
 
   async function both(): Promise<Health> {
@@ -190,18 +194,36 @@ async function* oneChunk(): AsyncIterable<Uint8Array> {
   yield new Uint8Array(WRITTEN_BYTES)
 }
 
-/** Runs `work` at most once at a time; resolves to what `failed` gives when it throws, or has not ended in time since it began. */
-function bounded<T>(limit_ms: number, failed: () => T, work: () => Promise<T>): () => Promise<T> {
-  let running: Promise<T> | null = null
-  return () => {
-    if (running) return running
+/**
+ * Runs `work` at most once at a time; resolves to what `failed` gives when it throws, or has not ended in time since it began and did not
+ * end within `believed_ms` before.
+ */
+function bounded<T>(
+  { limit_ms, believed_ms = 0, now_ms = () => 0 }: { limit_ms: number; believed_ms?: number; now_ms?: () => number },
+  failed: () => T,
+  work: () => Promise<T>,
+): () => Promise<T> {
+  let running: { ended: Promise<T>; limit: Promise<void> } | null = null
+  let known: { value: T; at: number } | null = null
+  const begin = () => {
+    let timer: NodeJS.Timeout | undefined
+    const limit = new Promise<void>((resolve) => {
+      timer = setTimeout(resolve, limit_ms)
+    })
     const ended = work()
       .catch(failed)
-      .finally(() => {
+      .then((value) => {
+        clearTimeout(timer)
+        known = { value, at: now_ms() }
         running = null
+        return value
       })
-    running = within(limit_ms, ended, failed)
-    return running
+    return { ended, limit }
+  }
+  const late = () => (known && now_ms() - known.at < believed_ms ? known.value : failed())
+  return () => {
+    running ??= begin()
+    return Promise.race([running.ended, running.limit.then(late)])
   }
 }
 

@@ -169,6 +169,21 @@ test('a check that hangs has failed after its limit, is not started again meanwh
   assert.deepEqual([database.pool.totalCount, database.pool.waitingCount], [2, 0])
 })
 
+test('a check that is late for a moment says what was found before, and has failed after three seconds', async () => {
+  const clock = handMovedClock()
+  const { fault, blobs } = faultyBlobs()
+  const check = openHealth({ ...database, clock, blobs, limit_ms: 50 })
+  // A first connection takes its time.
+  await database.pool.query('select 1')
+  while ((await check()).status !== 'ok') clock.advance(2)
+  proxy.deafen()
+  fault.error = 'never'
+  clock.advance(2)
+  assert.deepEqual(await check(), OK)
+  clock.advance(1)
+  assert.deepEqual(await check(), { status: 'failing', database: 'unreachable', storage: 'unwritable' })
+})
+
 test('alive within a second although the checks hang: nothing restarts the process because its database is away', async () => {
   const { stage } = app.ctx.blobs
   app.ctx.blobs.stage = () => new Promise(() => {})
