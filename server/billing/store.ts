@@ -72,7 +72,7 @@ export async function takeHold(
   hold: { org_id: string; amount: bigint; running_max: number; count: number },
 ): Promise<boolean> {
   const { org_id, amount, running_max, count } = hold
-  const result = await sql`
+  const result = await sql`-- prepared as take_hold
     update accounts set held = held + ${amount}, running = running + ${count}::int
     where org_id = ${org_id} and balance - held >= ${amount} and running + ${count}::int <= ${running_max}`.execute(tx)
   return result.numAffectedRows === 1n
@@ -107,7 +107,7 @@ export async function settleHoldsOf(
   const { charges, released, now } = settle
   const job_ids = [...charges.map(({ job_id }) => job_id), ...released]
   const organizations = new Set(charges.map(({ org_id }) => org_id)).size
-  const result = await sql<{ job_id: string }>`
+  const result = await sql<{ job_id: string }>`-- prepared as settle_holds
     with charged as (
       select * from jsonb_to_recordset(${JSON.stringify(charges)}::jsonb)
         as c (id text, job_id text, user_id text, key_id text, request_id text, model text, seconds int)

@@ -116,7 +116,7 @@ export async function insertJobs(tx: Db, jobs: readonly NewVideoJob[]): Promise<
     return { ...job, ...money, next_run_at: job.created_at }
   })
   const columns = sql.join(INSERTED.map((name) => sql.ref(name)))
-  await sql`
+  await sql`-- prepared as insert_video_jobs
     insert into video_jobs (${columns})
     select ${columns} from jsonb_populate_recordset(null::video_jobs, ${JSON.stringify(rows)}::jsonb)`.execute(tx)
 }

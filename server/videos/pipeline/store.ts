@@ -134,7 +134,8 @@ type JobWrite = { job: Job; set: JobColumns; attempt?: AttemptMove | undefined; 
 export async function writeJobs(db: Db, moves: readonly JobWrite[]): Promise<Set<string>> {
   const columns = sql.join(CHANGING.map((name) => sql.ref(name)))
   const values = sql.join(CHANGING.map((name) => sql.ref(`r.${name}`)))
-  const result = await sql<{ id: string }>`
+  const { named, attempts } = attemptWrites(moves)
+  const result = await sql<{ id: string }>`-- prepared as write_video_jobs${sql.raw(named)}
     with moved as (
       update video_jobs as j set (${columns}) = (select ${values} from jsonb_populate_record(j, u.set) as r)
       from jsonb_to_recordset(${JSON.stringify(moves.map(fencedMove))}::jsonb)
@@ -144,7 +145,7 @@ export async function writeJobs(db: Db, moves: readonly JobWrite[]): Promise<Set
           then j.attempt_id is not distinct from u.attempt and (u.version is null or j.xmin::text = u.version)
           else j.claim_id = u.claim end
       returning j.id)
-    ${attemptWrites(moves)}
+    ${attempts}
     select id from moved`.execute(db)
   return new Set(result.rows.map(({ id }) => id))
 }
@@ -156,8 +157,8 @@ function fencedMove({ job, set }: JobWrite) {
   return { id, was, claim, attempt, version, set: columns }
 }
 
-/** The further parts of the statement; empty when no start changes, as while a prompt is judged. */
-function attemptWrites(moves: readonly JobWrite[]): RawBuilder<unknown> {
+/** The further parts of the statement, and what they add to its name; empty when no start changes, as while a prompt is judged. */
+function attemptWrites(moves: readonly JobWrite[]): { named: string; attempts: RawBuilder<unknown> } {
   const changed = moves.flatMap(({ job, attempt, begin }) => [
     ...(attempt ? [{ id: attempt.attempt.id, job_id: job.id, set: attempt.set as Partial<Attempt> }] : []),
     ...(begin?.replaces ? [{ id: begin.replaces, job_id: job.id, set: begin.attempt as Partial<Attempt> }] : []),
@@ -176,7 +177,8 @@ function attemptWrites(moves: readonly JobWrite[]): RawBuilder<unknown> {
       insert into video_attempts (${columns})
       select ${columns} from jsonb_populate_recordset(null::video_attempts, ${JSON.stringify(inserted)}::jsonb)
       where job_id in (select id from moved) ${after})`
-  return sql`${changed.length > 0 ? update : sql``}${inserted.length > 0 ? insert : sql``}`
+  const named = `${changed.length > 0 ? '_changing' : ''}${inserted.length > 0 ? '_beginning' : ''}`
+  return { named, attempts: sql`${changed.length > 0 ? update : sql``}${inserted.length > 0 ? insert : sql``}` }
 }
 
 /**
@@ -189,7 +191,7 @@ export async function endAttempts(
   now: Date,
 ): Promise<void> {
   if (ended.length === 0) return
-  await sql`
+  await sql`-- prepared as end_video_attempts
     update video_attempts as a set ended_at = ${now}, ended_because = e.because, output = null,
       state = case when a.ticket is null then 'abandoned' else e.state end
     from jsonb_to_recordset(${JSON.stringify(ended)}::jsonb) as e (job_id text, state text, because text)
