@@ -1,4 +1,5 @@
 import { once } from 'node:events'
+import type { Writable } from 'node:stream'
 import type { FastifyReply } from 'fastify'
 import { observeFirstByte } from './observe/metrics.ts'
 
@@ -44,9 +45,23 @@ export function openEventStream(
   if (metrics) observeFirstByte(metrics, reply.request, reply)
   const shared = raw.chunkedEncoding ? 'chunk' : 'text'
   const framed = frameChunks(raw)
+  let isQuiet = true
+  let hasBegun = false
+  /**
+   * Node sends the headers with the first chunk. Those after it go to the socket itself: the response would hold each back until the end of
+   * the turn. While the answer waits behind another of its connection it has no socket.
+   */
+  const target = (): Writable => (hasBegun ? (raw.socket ?? raw) : raw)
+  const write = (chunk: string | Buffer): Writable | undefined => {
+    const out = target()
+    hasBegun = true
+    return out.write(chunk) || raw.destroyed ? undefined : out
+  }
+  // Twice as often as silence may last: a timer that each write moves costs as much as the rest of a write.
   const keepalive = setInterval(() => {
-    if (!raw.writableNeedDrain) raw.write(framed(': keepalive\n\n'))
-  }, keepalive_seconds * 1000)
+    if (isQuiet && !target().writableNeedDrain) write(framed(': keepalive\n\n'))
+    isQuiet = true
+  }, keepalive_seconds * 500)
   // A client that left before this has closed already.
   if (raw.destroyed || left.signal.aborted) clearInterval(keepalive)
   else raw.once('close', () => clearInterval(keepalive))
@@ -58,9 +73,9 @@ export function openEventStream(
   return {
     signal: left.signal,
     write(frames) {
-      keepalive.refresh()
-      if (raw.write(typeof frames === 'string' ? framed(frames) : frames[shared]) || raw.destroyed) return undefined
-      return drained(raw, left.signal, cutOffLater())
+      isQuiet = false
+      const full = write(typeof frames === 'string' ? framed(frames) : frames[shared])
+      return full && drained(full, left.signal, cutOffLater())
     },
     end(frames) {
       clearInterval(keepalive)
@@ -90,9 +105,9 @@ function frameChunks(raw: FastifyReply['raw']): (text: string, after?: string) =
   return (text, after = '') => `${Buffer.byteLength(text).toString(16)}\r\n${text}\r\n${after}`
 }
 
-async function drained(raw: FastifyReply['raw'], left: AbortSignal, stalled: NodeJS.Timeout): Promise<void> {
+async function drained(out: Writable, left: AbortSignal, stalled: NodeJS.Timeout): Promise<void> {
   try {
-    await once(raw, 'drain', { signal: left })
+    await once(out, 'drain', { signal: left })
   } catch {
     // The client has left; the producer sees it by the signal.
   } finally {
