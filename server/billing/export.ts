@@ -1,5 +1,5 @@
 import type { Db } from '../platform/db/db.ts'
-import { openOneOfEach } from '../platform/fair-queue.ts'
+import { openShares } from '../platform/fair-queue.ts'
 import { formatMoney } from '../platform/money.ts'
 import { nextTurn } from '../platform/turns.ts'
 import { type Cell, CSV_START, csvLine } from './csv.ts'
@@ -10,7 +10,7 @@ import { type Asked, listNamedEntries, type NamedEntry } from './store-reports.t
 const BATCH = 1000
 
 /** Reads for reports: one of an organization at a time, so that they leave the database to the requests of others. */
-export const readReport = openOneOfEach(2)
+export const readReport = openShares({ each: 1, all: 2 })
 
 const LEDGER_COLUMNS = [
   ...['id', 'created_at', 'kind', 'amount', 'currency', 'model', 'video_id', 'seconds'],

@@ -181,9 +181,9 @@ async function sendFile(
   >,
 ): Promise<FastifyReply> {
   const { request, reply, find, disposition, headers } = call
-  const { blob_key, size_bytes, sha256, media_type, filename } = await find()
+  const { org_id, blob_key, size_bytes, sha256, media_type, filename } = await find()
   const named = withEnding(filename, media_type)
-  const content: Content = { blob_key, size_bytes, sha256, media_type, filename: named, disposition, headers }
+  const content: Content = { org_id, blob_key, size_bytes, sha256, media_type, filename: named, disposition, headers }
   try {
     return await sendBytes({ request, reply }, blobs, content)
   } catch (error) {

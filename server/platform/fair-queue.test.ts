@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { openFairQueue, openOneOfEach } from './fair-queue.ts'
+import { openFairQueue, openShares } from './fair-queue.ts'
 
 function queueOf(...added: Array<[owner: string, item: number]>) {
   const queue = openFairQueue<number>()
@@ -50,7 +50,7 @@ test('what is removed is not taken, and sizes follow', () => {
 })
 
 test('of each owner one piece of work runs at a time, of all at most two, and what nobody wants never begins', async () => {
-  const run = openOneOfEach(2)
+  const run = openShares({ each: 1, all: 2 })
   const begun: string[] = []
   const ends: Array<() => void> = []
   const work = (owner: string, signal?: AbortSignal) =>

@@ -47,19 +47,31 @@ export function openFairQueue<T>(): FairQueue<T> {
 }
 
 /**
- * Runs heavy work of a process: one piece of each owner at a time, and of all owners at most `most`. Others wait, and owners take turns.
+ * Runs work of a process: of each owner at most `each` pieces at a time, and of all owners at most `all`. Others wait, and owners take turns.
  * Rejects with the reason of `signal` when nobody wants the work any more before it begins.
  */
-export function openOneOfEach(
-  most: number,
-): <T>(owner: string, work: () => Promise<T>, signal?: AbortSignal) => Promise<T> {
+export function openShares({
+  each,
+  all = Number.POSITIVE_INFINITY,
+}: {
+  each: number
+  all?: number
+}): <T>(owner: string, work: () => Promise<T>, signal?: AbortSignal) => Promise<T> {
   const waiting = openFairQueue<() => void>()
-  const running = new Set<string>()
+  const running = new Map<string, number>()
+  let count = 0
+  const change = (owner: string, by: 1 | -1) => {
+    const now = (running.get(owner) ?? 0) + by
+    if (now > 0) running.set(owner, now)
+    else running.delete(owner)
+    count += by
+  }
+  const mayBegin = (owner: string) => (running.get(owner) ?? 0) < each
   const startNext = () => {
-    while (running.size < most) {
-      const next = waiting.take((owner) => !running.has(owner))
+    while (count < all) {
+      const next = waiting.take(mayBegin)
       if (!next) return
-      running.add(next.owner)
+      change(next.owner, 1)
       next.item()
     }
   }
@@ -80,7 +92,7 @@ export function openOneOfEach(
     try {
       return await work()
     } finally {
-      running.delete(owner)
+      change(owner, -1)
       startNext()
     }
   }

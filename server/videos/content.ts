@@ -27,7 +27,7 @@ export async function sendContent(
   const clip = clipOf(job)
   const { media_type, extension } = FORMS[variant]
   const shown = { media_type, disposition: 'attachment', filename: `${job.id}.${extension}` } as const
-  const send = (stored: StoredVariant) => sendBytes(call, ctx.blobs, { ...stored, ...shown })
+  const send = (stored: StoredVariant) => sendBytes(call, ctx.blobs, { org_id: job.org_id, ...stored, ...shown })
   try {
     if (variant === 'video') return await send(clip)
     const stored = await variants.find(job, variant)

@@ -1,11 +1,14 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Blobs } from '../blobs/blobs.ts'
 import { ApiError } from '../errors.ts'
-import { isGone } from './abort-on-disconnect.ts'
+import { openShares } from '../fair-queue.ts'
+import { abortOnLeaving, isGone } from './abort-on-disconnect.ts'
 import { chooseRange } from './byte-range.ts'
 
 /** Bytes to send: a blob and how a client should see it. */
 export type Content = {
+  /** Whose bytes they are. */
+  org_id: string
   blob_key: string
   size_bytes: number
   /** Lower-case hex; becomes the entity tag. */
@@ -56,9 +59,22 @@ export async function sendBytes(
     await write(reply, { status: 200, headers: { ...rest, 'x-accel-redirect': path } }, null)
     return reply
   }
-  await write(reply, { status: answer.status, headers }, hasBody ? (out) => blobs.send(blob_key, answer, out) : null)
+  const head = { status: answer.status, headers }
+  if (hasBody) {
+    const send = () => write(reply, head, (out) => blobs.send(blob_key, answer, out))
+    await readInTurn(content.org_id, send, abortOnLeaving(reply).signal)
+  } else {
+    await write(reply, head, null)
+  }
   return reply
 }
+
+/**
+ * Readers of one organization that are sent bytes at a time; others wait for one of them to end. Each that stops reading takes some MB of the
+ * kernel's memory, and a few ms to come to that.
+ */
+const READERS_MAX = 256
+const readInTurn = openShares({ each: READERS_MAX })
 
 /**
  * Whether a proxy sends the bytes itself, given a path: nginx says so in each request. One that comes past it, from an engine for

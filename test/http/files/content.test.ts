@@ -155,6 +155,39 @@ test('a reader who stops half way holds a buffer, not the file, and others are s
   assert.ok((await get(large.id)).bytes.equals(bytes))
 })
 
+test('an organization has 256 readers at a time: a further one waits for one of them, or leaves; others are served', async (t) => {
+  const foreign = await uploaded({ url: app.url, key: app.rival.key }, 'of another organization')
+  const { send: sendBlob } = app.ctx.blobs
+  t.after(() => {
+    app.ctx.blobs.send = sendBlob
+  })
+  const begun: Array<() => void> = []
+  const full = Promise.withResolvers<void>()
+  app.ctx.blobs.send = async (...given) => {
+    const { promise, resolve } = Promise.withResolvers<void>()
+    if (begun.push(resolve) === 256) full.resolve()
+    await promise
+    return sendBlob(...given)
+  }
+  const readers = Array.from({ length: 256 }, () => get(id))
+  await full.promise
+  const leaving = new AbortController()
+  const left = fetch(`${app.url}/v1/files/${id}/content`, { headers: bearer(app.key), signal: leaving.signal })
+  const waiting = get(id)
+  // Answered after both have arrived.
+  assert.equal((await get(id, {}, 'HEAD')).status, 200)
+  assert.equal(begun.length, 256)
+  app.ctx.blobs.send = sendBlob
+  const other = await fetch(`${app.url}/v1/files/${foreign.id}/content`, { headers: bearer(app.rival.key) })
+  assert.equal(await other.text(), 'of another organization')
+  leaving.abort()
+  await assert.rejects(left)
+  begun.shift()!()
+  assert.ok((await waiting).bytes.equals(picture))
+  for (const release of begun) release()
+  for (const { bytes } of await Promise.all(readers)) assert.ok(bytes.equals(picture))
+})
+
 test('404 for a file deleted while it was about to be sent, 500 when only its bytes are lost', async () => {
   const file = await uploaded(app, 'x')
   const { rows } = await app.database.pool.query('select blob_key from files where id = $1', [file.id])
