@@ -17,12 +17,13 @@ import { findJobsOfOrganizations } from '../videos/store.ts'
 const STREAMS_PER_SESSION = 8
 /** Streams of one person in all sessions: what changes is written to each. */
 const STREAMS_PER_PERSON = 16
-/** Changes within this time are read and sent together. */
+/** Changes within this time are read and sent together, and longer where that takes long: it is done for at most a fifth of the time. */
 const GATHER_MILLISECONDS = 50
+const REST = 4
 /** How often sessions are looked up that ended without a notice: by age, or while notices failed. */
 const CHECK_MILLISECONDS = 3000
-/** Jobs of one query. */
-const BATCH = 500
+/** Jobs of one query: 3 MB where all have prompts as long as they may be. */
+const BATCH = 100
 /** After a fault of the database. */
 const RETRY_MILLISECONDS = 1000
 
@@ -105,10 +106,13 @@ function openBroadcast(ctx: Live, listeners: ReadonlySet<Listener>) {
   let news = noNews()
   /** Until what is gathered has been sent. */
   let timer: NodeJS.Timeout | null = null
+  let rests_until = 0
   const later = (milliseconds: number) => {
-    timer ??= setTimeout(() => void takingTurnsAs('', flush), milliseconds).unref()
+    const pause = Math.max(milliseconds, rests_until - performance.now())
+    timer ??= setTimeout(() => void takingTurnsAs('', flush), pause).unref()
   }
   const flush = async () => {
+    const began = performance.now()
     const batch = news
     news = noNews()
     let pause = GATHER_MILLISECONDS
@@ -122,6 +126,7 @@ function openBroadcast(ctx: Live, listeners: ReadonlySet<Listener>) {
       pause = RETRY_MILLISECONDS
     }
     timer = null
+    rests_until = performance.now() + REST * (performance.now() - began)
     if (news.missed || news.jobs.size + news.deleted.size + news.balances.size > 0) later(pause)
   }
   return {

@@ -1,7 +1,11 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { BALANCE_TOPIC } from '../../../server/billing/balance-changes.ts'
 import { grantCredits } from '../../../server/billing/ledger.ts'
+import { openLiveEvents } from '../../../server/console/live-events.ts'
+import type { Principal } from '../../../server/identity/caller/principal.ts'
+import { VIDEO_TOPIC } from '../../../server/videos/queues.ts'
 import { newColleague, newCustomer, startApp, type TestApp, type TestPerson } from '../../support/http/app.ts'
 import { browserOf, newOrganization } from '../../support/http/people.ts'
 import { send } from '../../support/http/send.ts'
@@ -179,6 +183,30 @@ test('429 for the seventeenth stream of one person, whatever the session', async
   assert.equal((await listen(sessions[2]!)).answer.status, 429)
   assert.equal((await listen(await newColleague(app, ada.org_id))).answer.status, 200)
   for (const stream of streams) stream.leave()
+})
+
+test('events that take long to send are gathered for longer: sending them takes a third of the time at most', async (t) => {
+  const { id } = (await submit(app, ada)).body
+  const { rows } = await app.database.pool.query('select id from sessions where user_id = $1', [ada.user_id])
+  const live = openLiveEvents(app.ctx, { onForget: () => () => {} })
+  t.after(live.close)
+  let busy_ms = 0
+  const write = () => {
+    const began = performance.now()
+    while (performance.now() - began < 20);
+    busy_ms += 20
+    return undefined
+  }
+  const caller = { org_id: ada.org_id, user_id: ada.user_id, session_id: rows[0].id } as Principal
+  live.join(caller, () => ({ signal: new AbortController().signal, write, end: () => {} }))
+  const began = performance.now()
+  busy_ms = 0
+  while (busy_ms < 400) {
+    app.ctx.changes.announce(VIDEO_TOPIC, id)
+    await nextTurn()
+  }
+  const share = busy_ms / (performance.now() - began)
+  assert.ok(share < 1 / 3, `${share} of the time`)
 })
 
 test('HEAD answers at once; an API key is refused', async () => {
