@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { isDatabaseDown } from '../../server/platform/db/db.ts'
 import { openGroups, writeGroupOrEach } from '../../server/platform/db/groups.ts'
+import { takingTurnsAs } from '../../server/platform/turns.ts'
 
 test('items that arrive while a group is written are written together next, in order, one group of a name at a time', async () => {
   const groups = openGroups()
@@ -19,6 +20,20 @@ test('items that arrive while a group is written are written together next, in o
   gate.resolve()
   assert.deepEqual([await first, ...(await Promise.all(rest)), other], [10, 20, 30, 40, 90])
   assert.deepEqual(written, [[1], [9], [2, 3, 4]])
+})
+
+test('where several owners wait, each has 8 items in a group, in its order; alone, an owner has all', async () => {
+  const groups = openGroups()
+  const written: string[][] = []
+  const write = async (items: readonly string[]) => {
+    written.push([...items])
+    return items
+  }
+  const join = (owner: string, count: number) =>
+    takingTurnsAs(owner, () => Array.from({ length: count }, (_, i) => groups.join('a', `${owner}${i}`, write)))
+  await Promise.all([...join('a', 20), ...join('b', 1)])
+  const named = (from: number, to: number) => Array.from({ length: to - from }, (_, i) => `a${from + i}`)
+  assert.deepEqual(written, [[...named(0, 8), 'b0'], named(8, 20)])
 })
 
 test('an Error in place of a result rejects that item alone; what is thrown rejects the group, and the next goes on', async () => {

@@ -1,12 +1,13 @@
-import { takingTurnsAs } from '../turns.ts'
+import { takingTurnsAs, turnOwner } from '../turns.ts'
 import { answered, isDatabaseDown } from './db.ts'
 
-/** Most items in one group. */
+/** Most items in one group, and of each owner where several have any: what one of them writes is waited for by the others. */
 const GROUP_MAX = 200
+const SHARE_MAX = 8
 /** A write that takes longer has lost its connection, and must not block the groups after it. */
 const ANSWER_SECONDS = 20
 
-type Waiting = { item: unknown; resolve: (result: never) => void; reject: (error: unknown) => void }
+type Waiting = { owner: string; item: unknown; resolve: (result: never) => void; reject: (error: unknown) => void }
 
 /** Writes that share a commit: while one group is being written, the next one fills. */
 export type Groups = {
@@ -14,6 +15,7 @@ export type Groups = {
    * Writes `item` with the others of its group. `write` gets them in the order they joined, one group at a time, and returns one result
    * for each: an Error rejects that item alone; what it throws rejects all of them, and so does a database that does not answer. All who
    * join a group of one name must give the same `write`. It runs without an owner, since it may write for many (`takingTurnsAs`).
+   * Where several owners wait, each has a few items in a group, so that none waits long for all that another writes.
    */
   join<Item, Result>(
     name: string,
@@ -28,7 +30,7 @@ export function openGroups({ answer_seconds = ANSWER_SECONDS }: { answer_seconds
   const serve = async (name: string, write: (items: never) => Promise<readonly unknown[]>): Promise<void> => {
     const line = lines.get(name)!
     while (line.length > 0) {
-      const group = line.splice(0, GROUP_MAX)
+      const group = takeGroup(line)
       try {
         const results = await answered(write(group.map(({ item }) => item) as never), answer_seconds)
         for (const [i, { resolve, reject }] of group.entries()) {
@@ -48,7 +50,7 @@ export function openGroups({ answer_seconds = ANSWER_SECONDS }: { answer_seconds
     join(name, item, write) {
       const { promise, resolve, reject } = Promise.withResolvers<never>()
       const line = lines.get(name)
-      const waiting = { item, resolve, reject }
+      const waiting = { owner: turnOwner(), item, resolve, reject }
       if (line) line.push(waiting)
       else {
         lines.set(name, [waiting])
@@ -59,6 +61,22 @@ export function openGroups({ answer_seconds = ANSWER_SECONDS }: { answer_seconds
       return promise
     },
   }
+}
+
+/** Removes the items of the next group from the line. */
+function takeGroup(line: Waiting[]): Waiting[] {
+  if (line.every(({ owner }) => owner === line[0]!.owner)) return line.splice(0, GROUP_MAX)
+  const counts = new Map<string, number>()
+  const rest: Waiting[] = []
+  const group: Waiting[] = []
+  for (const each of line.splice(0)) {
+    const count = counts.get(each.owner) ?? 0
+    counts.set(each.owner, count + 1)
+    const has_room = count < SHARE_MAX && group.length < GROUP_MAX
+    ;(has_room ? group : rest).push(each)
+  }
+  line.push(...rest)
+  return group
 }
 
 /**
