@@ -120,7 +120,7 @@ export type CopyReason =
   | 'repaired'
 
 /**
- * What an upload is by its tracks: an MP4, MOV or WebM with sound and no picture is a sound. A JPEG is decoded to its end, the rest by
+ * What an upload is by its tracks: an MP4, MOV or WebM with sound and no picture is a sound. A picture is decoded to its end, the rest by
  * headers alone. `media_type` is what its first bytes say, `kind` what it is uploaded as. Throws as `probeFile`.
  */
 export async function uploadFacts(

@@ -74,10 +74,13 @@ function headOf(path: string): Buffer {
   return head
 }
 
-/** A progressive JPEG is decoded as a whole, up to 6 bytes for each pixel: a larger one is left to the child process that a job starts. */
-const PROGRESSIVE_PIXELS_MAX = 16_000_000
+/**
+ * All but a sequential JPEG or PNG is decoded as a whole, up to 6 bytes for each pixel: a larger one is left to the child process that a job
+ * starts.
+ */
+const WHOLE_PIXELS_MAX = 16_000_000
 
-type Picture = { result: ProbeResult; isTurned: boolean; isCheckedJpeg: boolean }
+type Picture = { result: ProbeResult; isTurned: boolean; isDecoded: boolean }
 
 /** Throws when a GIF or WebP has too many frames. The decoder's time is not of this thread, so no limit would end it. */
 function requireFewFrames(path: string): void {
@@ -101,8 +104,8 @@ async function probeImage(path: string): Promise<Picture> {
   }
   // Viewers do not turn an animation, whose frames the tag would have to turn one by one.
   const isTurned = orientation > 1 && pages === 1
-  const isCheckedJpeg = format === 'jpeg' && !(isProgressive && width * height > PROGRESSIVE_PIXELS_MAX)
-  return { result, isTurned, isCheckedJpeg }
+  const isSequential = (format === 'jpeg' || format === 'png') && !isProgressive
+  return { result, isTurned, isDecoded: isSequential || width * height <= WHOLE_PIXELS_MAX }
 }
 
 async function probeTracks(task: ProbeTask, media_type: string): Promise<Probed | ProbeFailure> {
@@ -155,20 +158,25 @@ async function inspect({ path, media_type, kind }: InspectTask): Promise<UploadF
 }
 
 async function inspectPicture(path: string, media_type: string): Promise<UploadFacts> {
-  const { result, isTurned, isCheckedJpeg } = await probeImage(path)
+  const { result, isTurned, isDecoded } = await probeImage(path)
+  const isJpeg = media_type === 'image/jpeg'
   const copy_because: CopyReason[] = isTurned ? ['turned'] : []
-  if (media_type === 'image/jpeg' && (await holdsClip(path))) copy_because.push('attached_clip')
-  if (isCheckedJpeg && (await needsRepair(path))) copy_because.push('repaired')
+  if (isJpeg && (await holdsClip(path))) copy_because.push('attached_clip')
+  if (isDecoded && !isJpeg) await decode(path, PICTURE.failOn)
+  else if (isDecoded && (await needsRepair(path))) copy_because.push('repaired')
   return { media_type, family: 'image', picture: result, copy_because }
 }
 
-/** Whether a JPEG that viewers show is not well formed. Decodes it to its end, at an eighth of its size. Throws for one that cannot be decoded. */
+/** Decodes a picture to its end, of an animation the first frame; a JPEG at an eighth of its size. Throws for one that cannot be decoded. */
+function decode(source: string | Buffer, failOn: 'warning' | 'error'): Promise<Buffer> {
+  return sharp(source, { ...PICTURE, failOn })
+    .resize({ width: 16, height: 16, fit: 'fill' })
+    .raw()
+    .toBuffer()
+}
+
+/** Whether a JPEG that viewers show is not well formed. Throws as `decode`. */
 async function needsRepair(path: string): Promise<boolean> {
-  const decode = (source: string | Buffer, failOn: 'warning' | 'error') =>
-    sharp(source, { ...PICTURE, failOn })
-      .resize({ width: 16, height: 16, fit: 'fill' })
-      .raw()
-      .toBuffer()
   try {
     await decode(path, 'warning')
     return false

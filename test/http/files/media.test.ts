@@ -110,8 +110,10 @@ test('what phones call 50 megapixels is accepted, more are refused from the head
     [10_000, 5_000],
     [8160, 6144],
     [8192, 6144],
-  ] as const)
-    assert.equal((await send(pngHeader(width, height), 'vision')).status, 200)
+  ] as const) {
+    const blank = sharp({ create: { width, height, channels: 3, background: '#104080' } })
+    assert.equal((await send(await blank.png({ compressionLevel: 1 }).toBuffer(), 'vision')).status, 200)
+  }
   for (const [width, height] of [
     [8192, 6145],
     [60_000, 60_000],
@@ -172,6 +174,16 @@ test('a JPEG that every viewer shows is accepted and sent well formed; one that 
   const { status, body } = await send(photo.subarray(0, Math.floor(photo.length / 2)), 'vision')
   assert.equal(status, 400)
   assert.match(body.error.message, /damaged or incomplete: it cannot be decoded to its end/)
+})
+
+test('a picture of any format that cannot be decoded to its end is refused at upload, with the field and the remedy', async () => {
+  for (const format of ['png', 'webp', 'gif', 'jpeg'] as const) {
+    const picture = await samplePicture(format)
+    assert.equal((await send(picture, 'vision')).status, 200, format)
+    const { status, body } = await send(picture.subarray(0, Math.floor(picture.length / 2)), 'vision')
+    assert.deepEqual([status, body.error.code, body.error.param], [400, 'invalid_file', 'file'], format)
+    assert.match(body.error.message, /^Invalid file: the picture is damaged or incomplete: .* Export it again\.$/)
+  }
 })
 
 test('an MP4 or WebM with sound and no picture is a sound, and its name ends like one', async () => {
