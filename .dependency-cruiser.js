@@ -25,6 +25,8 @@ const MAY_IMPORT = {
 const TOP = ['cli', 'audit', 'api-docs', 'assembly', 'app.ts', 'main.ts', 'health.ts']
 
 const TESTS = '[.]test[.]tsx?$'
+/** Which prompts are translated: the console rejects with the same code what the service could only fail. */
+const SHARED_RULE = '^server/videos/translation/(mask|detect-japanese)[.]ts$'
 
 /** Paths of folders and files of `server/`. */
 function inServer(names) {
@@ -74,13 +76,13 @@ export default {
       name: 'console-imports-only-schemas-of-the-server',
       severity: 'error',
       from: { path: '^console/' },
-      to: { path: '^server/', pathNot: '/schema[.]ts$' },
+      to: { path: '^server/', pathNot: ['/schema[.]ts$', SHARED_RULE] },
     },
     {
       name: 'console-imports-only-types-of-the-server',
       severity: 'error',
       from: { path: '^console/' },
-      to: { path: '^server/', dependencyTypesNot: ['type-only'] },
+      to: { path: '^server/', pathNot: SHARED_RULE, dependencyTypesNot: ['type-only'] },
     },
     {
       name: 'only-packages-of-a-production-install',

@@ -65,7 +65,7 @@ export function useSite() {
   return useQuery({
     queryKey: ['site'],
     queryFn: ({ signal }) => request<Site>('GET', '/console/site', { signal }),
-    staleTime: Number.POSITIVE_INFINITY,
+    staleTime: 300_000,
   })
 }
 

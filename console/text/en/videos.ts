@@ -110,6 +110,7 @@ export default {
   submitted: 'Submitted. The video is in the list.',
   obstacle: {
     prompt_missing: 'Write a prompt first.',
+    not_translated: 'Write everything except the dialogue in English.',
     prompt_long: 'The prompt is too long.',
     file_refused: 'Remove the file that cannot be used.',
     uploading: 'Waiting for the upload to finish.',

@@ -105,6 +105,7 @@ export default {
   submitted: '送信しました。動画は一覧に表示されます。',
   obstacle: {
     prompt_missing: 'プロンプトを入力してください。',
+    not_translated: 'セリフ以外は英語で書いてください。',
     prompt_long: 'プロンプトが長すぎます。',
     file_refused: '使えないファイルを外してください。',
     uploading: 'アップロードの完了を待っています。',

@@ -28,18 +28,6 @@ export function dialogueOf(prompt: string): string[] {
   return lines.filter((line) => line !== '')
 }
 
-const NOT_TRANSLATED = /<d>[\s\S]*?<\/d>|「[^」]*」|『[^』]*』|“[^”]*”|"[^"]*"/g
-
-/** Whether the service would translate it, by roughly the same rule. Source: docs/engines.md, Translation. */
-export function looksJapanese(prompt: string): boolean {
-  const sentences = prompt.replaceAll(NOT_TRANSLATED, ' ').split(/[\n。．.！!？?]/)
-  return sentences.some((sentence) => {
-    const letters = sentence.match(/\p{L}/gu) ?? []
-    const japanese = letters.filter((letter) => /[\p{scx=Hira}\p{scx=Kana}\p{scx=Hani}]/u.test(letter))
-    return /[\p{scx=Hira}\p{scx=Kana}]/u.test(sentence) && japanese.length >= 0.3 * letters.length
-  })
-}
-
 /** A prompt for display: dialogue in quotation marks instead of tags. */
 export function readablePrompt(prompt: string): string {
   return prompt.replaceAll(/<d>([\s\S]*?)<\/d>/g, '“$1”')

@@ -1,15 +1,13 @@
 import { MessageSquareQuote } from 'lucide-react'
 import { type KeyboardEvent, useRef } from 'react'
-import { useSite } from '../../api/queries.ts'
 import { useText } from '../../text/use-text.ts'
 import { Button } from '../../ui/button.tsx'
 import { cx } from '../../ui/class-names.ts'
 import { useFormat } from '../../ui/data/format.tsx'
-import { Note } from '../../ui/failure-note.tsx'
 import { Field } from '../../ui/form/field.tsx'
 import { Textarea } from '../../ui/form/input.tsx'
 import { Tooltip } from '../../ui/tooltip.tsx'
-import { countCharacters, dialogueOf, looksJapanese, PROMPT_MAX, toggleDialogue } from '../draft/prompt.ts'
+import { countCharacters, dialogueOf, PROMPT_MAX, toggleDialogue } from '../draft/prompt.ts'
 
 type Props = { prompt: string; onChange: (prompt: string) => void; error: string | null }
 
@@ -22,8 +20,6 @@ export function PromptField({ prompt, onChange, error }: Props) {
   const over = Math.max(0, used - PROMPT_MAX)
   const count = { used: number(used), max: number(PROMPT_MAX), over: number(over) }
   const lines = dialogueOf(prompt)
-  const { data: site } = useSite()
-  const untranslated = site?.translates === false && looksJapanese(prompt)
   const markDialogue = () => {
     const { selectionStart, selectionEnd } = area.current!
     const { text, from, to } = toggleDialogue(prompt, selectionStart, selectionEnd)
@@ -58,7 +54,6 @@ export function PromptField({ prompt, onChange, error }: Props) {
           className="min-h-28! max-h-[40vh]! leading-relaxed"
         />
       </Field>
-      {untranslated && <Note tone="warning">{t('not_translated')}</Note>}
       <div className="flex min-w-0 items-center gap-1 text-[0.8125rem] text-muted">
         <Tooltip text={t('dialogue_hint')}>
           <Button

@@ -13,7 +13,15 @@ import type { Missing } from '../draft/draft.ts'
 import { refusedField } from './submit.ts'
 
 export type Price = { cost: string; per_second: string; seconds: number; currency: string }
-export type Obstacle = Missing | 'models_loading' | 'model_missing' | 'mode_missing' | 'too_many' | 'terms' | 'credit'
+export type Obstacle =
+  | Missing
+  | 'not_translated'
+  | 'models_loading'
+  | 'model_missing'
+  | 'mode_missing'
+  | 'too_many'
+  | 'terms'
+  | 'credit'
 
 type Props = {
   price: Price | null

@@ -1,9 +1,10 @@
 import { Undo2, X } from 'lucide-react'
 import { type ClipboardEvent, type DragEvent, type KeyboardEvent, type ReactNode, useState } from 'react'
+import { needsTranslation } from '../../../server/videos/translation/mask.ts'
 import { type Acceptance, useAcceptance } from '../../api/acceptance.ts'
 import type { Failure } from '../../api/failure.ts'
 import { isNegative, multiply, subtract } from '../../api/money.ts'
-import { useBalance } from '../../api/queries.ts'
+import { useBalance, useSite } from '../../api/queries.ts'
 import { useVideoModels, type VideoModel } from '../../api/video-models.ts'
 import { useText } from '../../text/use-text.ts'
 import { Button, IconButton } from '../../ui/button.tsx'
@@ -36,7 +37,8 @@ export function Studio() {
   const submission = useSubmission(kept)
   const [tried, setTried] = useState(false)
   const price = priceOf(model, draft)
-  const obstacle = obstacleOf({ draft, model, models, acceptance, available, price })
+  const translates = useSite().data?.translates ?? true
+  const obstacle = obstacleOf({ draft, translates, model, models, acceptance, available, price })
   const submit = () => {
     setTried(obstacle !== null)
     if (obstacle === null && model && price) void submission.submit(requestOf(draft, model.id), price)
@@ -54,7 +56,11 @@ export function Studio() {
           {t('new_video')}
         </h2>
         <EarlierDraft />
-        <PromptField prompt={draft.prompt} onChange={(prompt) => changeDraft({ prompt })} error={refused('prompt')} />
+        <PromptField
+          prompt={draft.prompt}
+          onChange={(prompt) => changeDraft({ prompt })}
+          error={obstacle === 'not_translated' ? t('not_translated') : refused('prompt')}
+        />
         <InputsField draft={draft} model={model} error={refused('files')} />
         {listing.error && <FailureNote error={listing.error} onRetry={() => void listing.refetch()} />}
         <ModelPicker
@@ -125,6 +131,8 @@ function priceOf(model: VideoModel | null, { seconds }: Draft): Price | null {
 
 type State = {
   draft: Draft
+  /** Whether the service translates Japanese prompts. */
+  translates: boolean
   model: VideoModel | null
   models: VideoModel[] | null
   acceptance: Acceptance | null
@@ -133,7 +141,8 @@ type State = {
 }
 
 /** What prevents submitting, in the order in which a person would fix it; null when nothing is known to. */
-function obstacleOf({ draft, model, models, acceptance, available, price }: State): Obstacle | null {
+function obstacleOf({ draft, translates, model, models, acceptance, available, price }: State): Obstacle | null {
+  if (!translates && needsTranslation(draft.prompt)) return 'not_translated'
   const missing = missingFrom(draft)
   if (missing) return missing
   if (model === null) return models === null ? 'models_loading' : 'model_missing'

@@ -1,4 +1,4 @@
-import { hasJapanese, isJapaneseLetter, LINE_END } from './detect-japanese.ts'
+import { hasJapanese, isJapanese, isJapaneseLetter, LINE_END } from './detect-japanese.ts'
 
 /** A prompt with what must not be translated taken out: `text` holds `⟦K0⟧`, `⟦K1⟧` … where `segments` stood. */
 export type Masked = { text: string; segments: string[] }
@@ -19,6 +19,11 @@ export function maskPrompt(prompt: string): Masked {
     dialogue,
     gaps.flatMap((gap) => bracketSpans(prompt, gap)),
   )
+}
+
+/** Whether a prompt is Japanese outside dialogue and quotations. Source: docs/engines.md, translation. */
+export function needsTranslation(prompt: string): boolean {
+  return isJapanese(withoutPlaceholders(maskPrompt(prompt).text))
 }
 
 /** Restores the segments byte for byte. `text` must contain every placeholder exactly once. */

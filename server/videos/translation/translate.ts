@@ -59,11 +59,6 @@ export class TranslationFailure extends Error {
   }
 }
 
-/** Whether a prompt is Japanese outside dialogue and quotations. Source: docs/engines.md, translation. */
-export function needsTranslation(prompt: string): boolean {
-  return isJapanese(withoutPlaceholders(maskPrompt(prompt).text))
-}
-
 /**
  * The prompt for the video engine. A prompt that is not Japanese outside dialogue and quotations stays as it is; any other is translated
  * around them, and they are restored byte for byte. `prompt_max`: how many code points the model takes, null for any number. Throws
