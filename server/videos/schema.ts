@@ -55,7 +55,19 @@ export const VideoView = Type.Object({
   prompt: Type.String(),
   seconds: Type.Integer(),
   status: Type.Enum([...STATUSES]),
-  error: Type.Union([Type.Object({ code: Type.Enum(Object.keys(FAILURES)), message: Type.String() }), Type.Null()]),
+  error: Type.Union([
+    Type.Object({
+      code: Type.Enum(Object.keys(FAILURES)),
+      message: Type.String(),
+      categories: Type.Optional(
+        Type.Array(Type.String(), {
+          description:
+            'With moderation_blocked: the categories of the deny list that the prompt is in, where they have names.',
+        }),
+      ),
+    }),
+    Type.Null(),
+  ]),
   cost: Type.String({ description: 'Decimal string with 8 fraction digits, fixed at submission.' }),
   currency: Type.String(),
   created_at: Type.Integer(),
@@ -163,7 +175,7 @@ export function videoView(job: Omit<ShownJob, 'inputs'> & { inputs: readonly Sub
     prompt: job.prompt,
     seconds: job.seconds,
     status: job.status,
-    error: job.error_code === null ? null : { code: job.error_code, message: job.error_message ?? '' },
+    error: errorView(job),
     cost: formatMoney(job.cost),
     currency: job.currency,
     created_at: unixSeconds(job.created_at),
@@ -174,6 +186,13 @@ export function videoView(job: Omit<ShownJob, 'inputs'> & { inputs: readonly Sub
     expires_at: job.finished_at && unixSeconds(addSeconds(job.finished_at, JOB_RETENTION_SECONDS)),
   }
 }
+
+function errorView({ error_code: code, error_message, error_categories }: ErrorColumns): VideoView['error'] {
+  if (code === null) return null
+  return { code, message: error_message ?? '', ...(error_categories && { categories: error_categories }) }
+}
+
+type ErrorColumns = Pick<ShownJob, 'error_code' | 'error_message' | 'error_categories'>
 
 /** As in the request: either frames or references. */
 function filesView(inputs: readonly SubmittedFile[]): Pick<VideoView, 'image_reference' | 'references'> {

@@ -20,6 +20,8 @@ export type VideoJobRow = VariantColumns & {
   status: Status
   error_code: FailureCode | null
   error_message: string | null
+  /** Of the deny list, for a prompt that it blocked. */
+  error_categories: string[] | null
   per_second: bigint
   cost: bigint
   currency: string
@@ -47,7 +49,8 @@ export type VideoJobRow = VariantColumns & {
 /** What people see of a job. */
 export const SHOWN_COLUMNS = [
   ...(['id', 'model', 'prompt', 'seconds', 'aspect_ratio', 'inputs', 'status', 'progress'] as const),
-  ...(['error_code', 'error_message', 'cost', 'currency', 'created_at', 'completed_at', 'finished_at'] as const),
+  ...(['error_code', 'error_message', 'error_categories', 'cost', 'currency', 'created_at'] as const),
+  ...(['completed_at', 'finished_at'] as const),
 ] as const
 export type ShownJob = Pick<VideoJobRow, (typeof SHOWN_COLUMNS)[number]>
 
@@ -56,6 +59,7 @@ type Optional =
   | 'engine_prompt'
   | 'error_code'
   | 'error_message'
+  | 'error_categories'
   | 'moderated_at'
   | 'queued_at'
   | 'render_started_at'

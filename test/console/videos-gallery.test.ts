@@ -10,7 +10,7 @@ import { findBarriers, openBrowser, openConsole } from './browser/browser.ts'
 
 const CONFIG = `
 plans: { free: { max_concurrent_renders: 100 } }
-moderation: { engine: { kind: rules, deny: [forbidden], media: allow } }
+moderation: { engine: { kind: rules, deny: { Weapons: [cannon], Violence: [/duels?/], denied: [forbidden] }, media: allow } }
 video_models:
   - id: instant-1
     name: Quick
@@ -135,6 +135,26 @@ test('a refused prompt says why, costs nothing, and can be used again with its s
   await page.getByRole('button', { name: 'Restore' }).click()
   assert.equal(await prompt.inputValue(), 'Something else')
   await close()
+})
+
+test('a prompt that the deny list blocks names its categories on the card and its page, and not what matched', async () => {
+  const own = await newCustomer(app)
+  const { body } = await submit(app, own, { prompt: 'Two boats with a cannon in a duel' })
+  await app.tick()
+  const { error } = (await send(app, 'GET', `/v1/videos/${body.id}`, own)).body
+  assert.deepEqual(error.categories, ['Violence', 'Weapons'])
+  for (const [language, text] of [
+    ['en', 'The prompt violates the content policy: Violence, Weapons'],
+    ['ja', 'プロンプトがコンテンツポリシーに違反しています（分類：Violence、Weapons）'],
+  ] as const) {
+    const { page, close } = await openConsole(browser, { app, as: own, path: '/videos', language })
+    const failed = page.locator('[data-job-status=failed]')
+    await failed.getByText(text).waitFor()
+    await failed.click()
+    await page.getByRole('heading', { name: text }).waitFor()
+    assert.deepEqual(await findBarriers(page), [])
+    await close()
+  }
 })
 
 test('a request is shown as code with everything it was submitted with', async () => {

@@ -202,6 +202,7 @@ export default {
     },
     other: { what: 'The video could not be created.', next: 'Try again.' },
   },
+  blocked_categories: 'The prompt violates the content policy: {{categories}}',
   canceled_long: 'This video was canceled.',
 
   empty_title: 'Describe your first video',

@@ -206,6 +206,7 @@ export default {
     },
     other: { what: '動画を作成できませんでした。', next: 'もう一度お試しください。' },
   },
+  blocked_categories: 'プロンプトがコンテンツポリシーに違反しています（分類：{{categories}}）',
   canceled_long: 'この動画は取り消されました。',
 
   empty_title: '最初の動画を作成しましょう',

@@ -6,7 +6,7 @@ import { DateTime, Money } from '../../ui/data/format.tsx'
 import { ProgressBar } from '../../ui/data/progress.tsx'
 import { Skeleton } from '../../ui/layout.tsx'
 import { readablePrompt } from '../draft/prompt.ts'
-import { failureOfJob } from '../job/progress.tsx'
+import { useFailureReason } from '../job/progress.tsx'
 import { Elapsed, JobStatus } from '../job/status.tsx'
 import { JobThumbnail, PlaceholderThumbnail } from '../job/thumbnail.tsx'
 import { isRunning, type VideoJob } from '../jobs/job.ts'
@@ -111,8 +111,7 @@ function CardFoot({ prompt, status, time, cost }: FootProps) {
 
 /** Why a job failed, in one line. */
 function Reason({ job }: { job: VideoJob }) {
-  const t = useText('videos')
-  const reason = t(`failure.${failureOfJob(job)}.what`)
+  const reason = useFailureReason(job)
   return (
     <span title={reason} className="absolute inset-x-3 bottom-2.5 truncate text-center text-xs text-muted">
       {reason}

@@ -1,6 +1,7 @@
 import { Ban, Check, CircleAlert } from 'lucide-react'
 import { useText } from '../../text/use-text.ts'
 import { cx } from '../../ui/class-names.ts'
+import { useFormat } from '../../ui/data/format.tsx'
 import { ProgressBar } from '../../ui/data/progress.tsx'
 import { Card, EmptyState } from '../../ui/layout.tsx'
 import type { VideoJob } from '../jobs/job.ts'
@@ -67,12 +68,13 @@ const WORDED = [
 export function EndedJob({ job, action }: { job: VideoJob; action: React.ReactNode }) {
   const t = useText('videos')
   const code = failureOfJob(job)
+  const reason = useFailureReason(job)
   const failed = job.status === 'failed'
   return (
     <Card>
       <EmptyState
         icon={failed ? <CircleAlert /> : <Ban />}
-        title={failed ? t(`failure.${code}.what`) : t('canceled_long')}
+        title={failed ? reason : t('canceled_long')}
         action={action}
       >
         {failed && <p>{t(`failure.${code}.next`)}</p>}
@@ -82,8 +84,17 @@ export function EndedJob({ job, action }: { job: VideoJob; action: React.ReactNo
   )
 }
 
+/** Why a job failed, in one sentence. */
+export function useFailureReason(job: VideoJob): string {
+  const t = useText('videos')
+  const { list } = useFormat()
+  const categories = job.error?.categories
+  if (categories) return t('blocked_categories', { categories: list(categories) })
+  return t(`failure.${failureOfJob(job)}.what`)
+}
+
 /** What the texts of a failure go by. */
-export function failureOfJob(job: VideoJob) {
+function failureOfJob(job: VideoJob) {
   const worded = WORDED.find((each) => each === job.error?.code) ?? 'other'
   return worded === 'invalid_reference_media' && hasOnlyImages(job) ? 'invalid_image' : worded
 }

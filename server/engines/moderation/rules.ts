@@ -20,6 +20,11 @@ export const RulesOptions = Type.Object(
 )
 export type RulesOptions = Type.Static<typeof RulesOptions>
 
+/** The engine that results name. */
+export const RULES = 'rules'
+/** The category of a list that has none. */
+export const UNNAMED = 'denied'
+
 /** Moderation by the operator's own deny list. Deterministic, in process, dialogue in `<d>` included. */
 export function rulesModeration(options: RulesOptions): ModerationEngine {
   const rules = entries(options.deny).map(readRule)
@@ -41,7 +46,7 @@ export function rulesModeration(options: RulesOptions): ModerationEngine {
       const hits = terms.filter((rule) => folded.some((form) => form.includes(rule.term!)))
       if (patterns.length > 0) hits.push(...search(forms))
       const categories = [...new Set(hits.map((rule) => rule.category))].sort()
-      return { verdict: categories.length === 0 ? 'allow' : 'block', categories, engine: 'rules', version }
+      return { verdict: categories.length === 0 ? 'allow' : 'block', categories, engine: RULES, version }
     },
   }
 }
@@ -79,7 +84,7 @@ const PATTERNS_MS = 250
 
 function entries(deny: RulesOptions['deny']): Entry[] {
   if (deny === undefined) return []
-  if (Array.isArray(deny)) return deny.map((text, i) => ({ path: `deny.${i}`, category: 'denied', text }))
+  if (Array.isArray(deny)) return deny.map((text, i) => ({ path: `deny.${i}`, category: UNNAMED, text }))
   return Object.entries(deny).flatMap(([category, texts]) =>
     texts.map((text, i) => ({ path: `deny.${category}.${i}`, category, text })),
   )

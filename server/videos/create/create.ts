@@ -165,7 +165,13 @@ async function replay(
 
 /** The answer as first sent, whatever the status of the job is. */
 function firstView(body: CreateVideo, job: Remembered & { inputs: readonly SubmittedFile[] }): VideoView {
-  const first = { status: 'moderating', error_code: null, error_message: null, progress: 0 } as const
+  const first = {
+    status: 'moderating',
+    error_code: null,
+    error_message: null,
+    error_categories: null,
+    progress: 0,
+  } as const
   const times = { completed_at: null, finished_at: null }
   return videoView({ ...body, ...first, ...times, ...job, id: job.job_id })
 }

@@ -1,5 +1,6 @@
 import { createHmac } from 'node:crypto'
 import { type JSONColumnType, sql } from 'kysely'
+import { RULES, UNNAMED } from '../../engines/moderation/rules.ts'
 import type { Db } from '../../platform/db/db.ts'
 import { newId } from '../../platform/ids.ts'
 import type { ModerationNote } from '../job.ts'
@@ -22,6 +23,12 @@ declare module '../../platform/db/db.ts' {
 /** Identifies a text without keeping it. Keyed, so that a short prompt cannot be guessed from it. */
 export function textDigest(secret: string, text: string): string {
   return createHmac('sha256', `moderation-record:${secret}`).update(text).digest('hex')
+}
+
+/** The categories of the operator's deny list that blocked a prompt, for its owner; null where none of them has a name, or another engine blocked it. */
+export function refusedCategories({ verdict, engine, categories }: ModerationNote): string[] | null {
+  const named = categories.filter((category) => category !== UNNAMED)
+  return verdict === 'block' && engine === RULES && named.length > 0 ? named : null
 }
 
 /** Records that, and how, submissions were moderated. The records outlive the jobs and hold no prompt. */

@@ -10,7 +10,7 @@ import { writeGroupOrEach } from '../../platform/db/groups.ts'
 import { failpoint } from '../../platform/failpoint.ts'
 import { QUEUE_TOPIC } from '../../platform/queue/worker.ts'
 import { FAILURES, isTerminal, type Outcome } from '../job.ts'
-import { insertRecords } from '../moderation/records.ts'
+import { insertRecords, refusedCategories } from '../moderation/records.ts'
 import { VIDEO_TOPIC } from '../queues.ts'
 import type { Attempt } from '../render/attempt.ts'
 import { observeMove } from './observe-jobs.ts'
@@ -159,6 +159,7 @@ function moveOf({ job, outcome }: Decided, now: Date): Move {
           ...ended,
           error_code: outcome.code,
           error_message: outcome.message ?? FAILURES[outcome.code],
+          error_categories: outcome.record ? refusedCategories(outcome.record) : null,
         },
       }
     case 'canceled':

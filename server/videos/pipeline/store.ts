@@ -68,6 +68,7 @@ export type JobColumns = JobChanges &
       | 'finished_at'
       | 'error_code'
       | 'error_message'
+      | 'error_categories'
       | 'attempt_id'
       | 'claim_id'
       | 'claimed_until'
@@ -85,6 +86,7 @@ const CHANGING: ReadonlyArray<keyof JobColumns> = [
   'finished_at',
   'error_code',
   'error_message',
+  'error_categories',
   'claim_id',
   'claimed_until',
   'cancel_due_at',
