@@ -8,7 +8,6 @@ import { endSession, wasSignedIn } from './api/session.ts'
 import { openRouter } from './routes.tsx'
 import { openTexts } from './text/languages.ts'
 import { ignoreStrayFiles } from './ui/file-drops.ts'
-import { Toasts } from './ui/overlay/toast.tsx'
 import { TooltipProvider } from './ui/tooltip.tsx'
 
 const queries = openQueries(leave)
@@ -21,7 +20,6 @@ createRoot(document.getElementById('root')!).render(
     <QueryClientProvider client={queries}>
       <TooltipProvider delayDuration={400}>
         <RouterProvider router={router} />
-        <Toasts />
       </TooltipProvider>
     </QueryClientProvider>
   </StrictMode>,

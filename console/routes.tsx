@@ -12,11 +12,12 @@ import { isOwnPath, takeReturn } from './login/return-path.ts'
 import { BrokenPage, LostPage, MissingPage, PendingPage } from './shell/page-states.tsx'
 import { Shell } from './shell/shell.tsx'
 import { withTexts } from './text/languages.ts'
+import { Toasts } from './ui/overlay/toast.tsx'
 import { focusTitle } from './ui/title-focus.ts'
 
 type RouterContext = { queries: QueryClient }
 
-const root = createRootRouteWithContext<RouterContext>()({ component: Outlet, notFoundComponent: LostPage })
+const root = createRootRouteWithContext<RouterContext>()({ component: Root, notFoundComponent: LostPage })
 
 const signIn = createRoute({
   getParentRoute: () => root,
@@ -150,6 +151,16 @@ const tree = root.addChildren([
     settings,
   ]),
 ])
+
+/** Toasts outlive pages, and may have links to others. */
+function Root() {
+  return (
+    <>
+      <Outlet />
+      <Toasts />
+    </>
+  )
+}
 
 /** Every page of the console. The service answers these paths too: CLIENT_PATHS in `server/console/assets.ts`. */
 export function openRouter(queries: QueryClient) {

@@ -10,6 +10,8 @@ const REOPEN_MS = 10_000
 
 /** Hundreds of jobs change more often than anybody reads: the page is drawn this often, whatever comes. */
 const SHOW_MS = 500
+/** Jobs that end within this time are announced together. */
+const TOGETHER_MS = 1000
 /** Lists of charges are read again from the service. */
 const READ_AGAIN_MS = 2000
 
@@ -27,6 +29,16 @@ export function showLiveVideos(show: (queries: QueryClient, videos: readonly Liv
   showVideos = show
 }
 
+type Announce = (videos: readonly VideoView[]) => void
+
+const announcers = new Set<Announce>()
+
+/** Calls back with jobs of the person that have ended, each once, and together those that end at about the same time. Returns what stops it. */
+export function onEnded(announce: Announce): () => void {
+  announcers.add(announce)
+  return () => announcers.delete(announce)
+}
+
 /** Updates the cache from the events of `/console/events`. Source: docs/api/console.md, live events. */
 export function useLiveChanges(): void {
   const queries = useQueryClient()
@@ -34,10 +46,12 @@ export function useLiveChanges(): void {
   // biome-ignore lint/correctness/useExhaustiveDependencies: a stream belongs to one person in one organization; others open another.
   useEffect(() => {
     const changes = collectChanges(queries)
+    const ended = gatherEnded()
     let source: EventSource
     let again: ReturnType<typeof setTimeout> | undefined
     const open = () => {
       source = listen(queries, changes)
+      source.addEventListener('own_video_ended', ({ data }) => ended.add(JSON.parse(data) as VideoView))
       source.addEventListener('error', () => {
         if (source.readyState !== EventSource.CLOSED) return
         // Refused: the browser does not reconnect.
@@ -50,6 +64,7 @@ export function useLiveChanges(): void {
       clearTimeout(again)
       source.close()
       changes.stop()
+      ended.stop()
       setConnected(false)
     }
   }, [queries, user.id, organization.id])
@@ -105,6 +120,27 @@ function collectChanges(queries: QueryClient) {
 }
 
 type Changes = ReturnType<typeof collectChanges>
+
+/** Collects jobs that have ended until they are announced. Nobody waits for a canceled one. */
+function gatherEnded() {
+  const known = new Set<string>()
+  let gathered: VideoView[] = []
+  let gathering: ReturnType<typeof setTimeout> | undefined
+  return {
+    add(video: VideoView) {
+      if (known.has(video.id) || video.status === 'canceled') return
+      known.add(video.id)
+      gathered.push(video)
+      gathering ??= setTimeout(() => {
+        const together = gathered
+        gathered = []
+        gathering = undefined
+        for (const announce of announcers) announce(together)
+      }, TOGETHER_MS)
+    },
+    stop: () => clearTimeout(gathering),
+  }
+}
 
 /** Poll interval for live data: long while events are connected, a few seconds otherwise. */
 export function usePollMs(): number {

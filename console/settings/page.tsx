@@ -1,6 +1,7 @@
 import { useText } from '../text/use-text.ts'
 import { LanguageSwitch, ThemeSwitch } from '../ui/form/appearance.tsx'
 import { PageHeader } from '../ui/layout.tsx'
+import { NotificationsSection } from './notifications.tsx'
 import { PasswordSection } from './password-form.tsx'
 import { ProfileSection } from './profile-form.tsx'
 import { Section } from './section.tsx'
@@ -16,6 +17,7 @@ export function SettingsPage() {
       <div className="max-w-5xl">
         <ProfileSection />
         <AppearanceSection />
+        <NotificationsSection />
         <PasswordSection />
         <TwoFactorSection />
         <SessionsSection />

@@ -11,6 +11,7 @@ import { Money } from '../ui/data/format.tsx'
 import { Skeleton } from '../ui/layout.tsx'
 import { AccountMenu } from './account-menu.tsx'
 import { ConnectionNote } from './connection-note.tsx'
+import { useEndedVideos } from './ended-videos.ts'
 import { Navigation } from './navigation.tsx'
 import { OrganizationSwitcher } from './organization-switcher.tsx'
 
@@ -18,6 +19,7 @@ import { OrganizationSwitcher } from './organization-switcher.tsx'
 export function Shell() {
   const t = useText('shell')
   useLiveChanges()
+  useEndedVideos()
   return (
     <div className="min-h-dvh lg:grid lg:grid-cols-[15rem_minmax(0,1fr)]">
       <a

@@ -1,6 +1,7 @@
 import { type ReactNode, useEffect } from 'react'
 import { cx } from './class-names.ts'
 import { useTitleFocus } from './title-focus.ts'
+import { useUnseenCount } from './unseen.ts'
 
 type HeaderProps = { title: string; description?: ReactNode; actions?: ReactNode; children?: ReactNode }
 
@@ -24,11 +25,12 @@ export function PageHeader({ title, description, actions, children }: HeaderProp
   )
 }
 
-/** Names the browser's tab. */
+/** Names the browser's tab, after the number of what was announced and not looked at yet. */
 export function usePageTitle(title: string): void {
+  const unseen = useUnseenCount()
   useEffect(() => {
-    document.title = `${title} · Kinora`
-  }, [title])
+    document.title = `${unseen > 0 ? `(${unseen}) ` : ''}${title} · Kinora`
+  }, [title, unseen])
 }
 
 /** A surface that groups related content. */

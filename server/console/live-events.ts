@@ -155,7 +155,11 @@ async function sendNews(
     const rows = await findJobsOfOrganizations(ctx.db, { ids: ids.slice(i, i + BATCH), org_ids })
     for (const row of rows) {
       if (row.status === 'moderating' || isTerminal(row.status)) paid.add(row.org_id)
-      await sendAll(present.get(row.org_id), frame('video', videoView(row)))
+      const view = videoView(row)
+      await sendAll(present.get(row.org_id), frame('video', view))
+      const own =
+        isTerminal(row.status) && present.get(row.org_id)?.filter(({ caller }) => caller.user_id === row.user_id)
+      if (own) await sendAll(own, frame('own_video_ended', view))
     }
   }
   for (const each of news.deleted) {

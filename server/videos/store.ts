@@ -182,10 +182,10 @@ export async function deleteJobsEndedBefore(
 export async function findJobsOfOrganizations(
   db: Db,
   which: { ids: readonly string[]; org_ids: readonly string[] },
-): Promise<Array<ShownJob & { org_id: string }>> {
+): Promise<Array<ShownJob & Pick<VideoJobRow, 'org_id' | 'user_id'>>> {
   return db
     .selectFrom('video_jobs')
-    .select(['org_id', ...SHOWN_COLUMNS])
+    .select(['org_id', 'user_id', ...SHOWN_COLUMNS])
     .where('id', 'in', which.ids)
     .where('org_id', 'in', which.org_ids)
     .execute()

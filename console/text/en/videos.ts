@@ -202,6 +202,16 @@ export default {
     },
     other: { what: 'The video could not be created.', next: 'Try again.' },
   },
+  ended: {
+    completed: '“{{prompt}}” is ready.',
+    failed: '“{{prompt}}” failed. {{reason}}',
+    many_completed_one: '{{count}} video is ready.',
+    many_completed_other: '{{count}} videos are ready.',
+    many_failed_one: '{{count}} video failed.',
+    many_failed_other: '{{count}} videos failed.',
+    open: 'Open video',
+    open_all: 'Open videos',
+  },
   blocked_categories: 'The prompt violates the content policy: {{categories}}',
   canceled_long: 'This video was canceled.',
 

@@ -42,6 +42,13 @@ export default {
   no_password: '{{provider}} でサインインしているため、ここで使うパスワードはありません。',
   off: 'オフ',
   on: 'オン',
+  notifications: '通知',
+  notifications_blocked:
+    'このブラウザーでブロックされています。ブラウザーの設定で、このサイトの通知を許可してください。',
+  notifications_missing: 'このブラウザーでは通知を表示できません。通知には HTTPS が必要です。',
+  notifications_off: 'このブラウザーではオフ',
+  notifications_on: 'このブラウザーではオン',
+  notifications_text: '別の画面を見ている間に自分の動画の処理が終わると、ブラウザーが通知します。',
   others_ended: 'ほかのセッションをすべて終了しました',
   password: 'パスワード',
   password_changed: 'パスワードを変更し、ほかのセッションを終了しました。',

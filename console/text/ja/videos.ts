@@ -206,6 +206,16 @@ export default {
     },
     other: { what: '動画を作成できませんでした。', next: 'もう一度お試しください。' },
   },
+  ended: {
+    completed: '「{{prompt}}」が完成しました。',
+    failed: '「{{prompt}}」は失敗しました。{{reason}}',
+    many_completed_one: '{{count}} 件の動画が完成しました。',
+    many_completed_other: '{{count}} 件の動画が完成しました。',
+    many_failed_one: '{{count}} 件の動画が失敗しました。',
+    many_failed_other: '{{count}} 件の動画が失敗しました。',
+    open: '動画を開く',
+    open_all: '動画一覧を開く',
+  },
   blocked_categories: 'プロンプトがコンテンツポリシーに違反しています（分類：{{categories}}）',
   canceled_long: 'この動画は取り消されました。',
 

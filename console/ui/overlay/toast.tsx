@@ -1,18 +1,21 @@
 import { CircleAlert, CircleCheck, X } from 'lucide-react'
 import { Toast as Radix } from 'radix-ui'
 import { type ReactNode, useSyncExternalStore } from 'react'
+import { onSignOut } from '../../api/personal-storage.ts'
 import { useText } from '../../text/use-text.ts'
 import { IconButton } from '../button.tsx'
 
-type Toast = { id: number; text: ReactNode; tone: 'success' | 'danger' }
+type Toast = { id: number; text: ReactNode; tone: 'success' | 'danger'; shown_ms: number }
+
+const SHOWN_MS = 5000
 
 let shown: readonly Toast[] = []
 let next = 1
 const listeners = new Set<() => void>()
 
 /** Says briefly that something was done, or was not. What must be read belongs on the page. */
-export function toast(text: ReactNode, tone: Toast['tone'] = 'success'): void {
-  set([...shown.slice(-2), { id: next++, text, tone }])
+export function toast(text: ReactNode, tone: Toast['tone'] = 'success', shown_ms = SHOWN_MS): void {
+  set([...shown.slice(-2), { id: next++, text, tone, shown_ms }])
 }
 
 function set(toasts: readonly Toast[]): void {
@@ -25,15 +28,19 @@ function listen(listener: () => void): () => void {
   return () => listeners.delete(listener)
 }
 
+// A toast may quote what the person wrote.
+onSignOut(() => set([]))
+
 /** Where toasts appear. Once, at the root. */
 export function Toasts() {
   const t = useText('kit')
   const toasts = useSyncExternalStore(listen, () => shown)
   return (
-    <Radix.Provider swipeDirection="right" label={t('notification')} duration={5000}>
-      {toasts.map(({ id, text, tone }) => (
+    <Radix.Provider swipeDirection="right" label={t('notification')}>
+      {toasts.map(({ id, text, tone, shown_ms }) => (
         <Radix.Root
           key={id}
+          duration={shown_ms}
           onOpenChange={(open) => !open && set(shown.filter((each) => each.id !== id))}
           className="flex w-full animate-rise items-center gap-3 rounded-xl border border-line bg-raised py-2 ps-4 pe-2 text-sm shadow-float"
         >

@@ -100,6 +100,20 @@ test('colleagues get the same events; no one gets events of another organization
   for (const stream of [...streams, foreign]) stream.leave()
 })
 
+test('the person who submitted a job, and nobody else, gets an event of their own when it ends', async () => {
+  const colleague = await newColleague(app, ada.org_id)
+  const [own, other] = [await listen(ada), await listen(colleague)]
+  const { id } = (await submit(app, ada)).body
+  await app.tick()
+  assert.equal((await own.next(({ event }) => event === 'own_video_ended'))!.data.id, id)
+  await send(app, 'DELETE', `/v1/videos/${id}`, ada)
+  const heard: Event[] = []
+  await other.next((each) => heard.push(each) < 0 || each.data.deleted === true)
+  assert.ok(heard.some(isVideo(id, 'completed')))
+  assert.ok(!heard.some(({ event }) => event === 'own_video_ended'))
+  for (const stream of [own, other]) stream.leave()
+})
+
 test('a grant that another process announces is sent', async () => {
   const stream = await listen(rival)
   await stream.next()

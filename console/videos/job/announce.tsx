@@ -1,0 +1,69 @@
+import { useNavigate } from '@tanstack/react-router'
+import { useEffect } from 'react'
+import { useText } from '../../text/use-text.ts'
+import { Link } from '../../ui/button.tsx'
+import { notify } from '../../ui/overlay/notifications.ts'
+import { toast } from '../../ui/overlay/toast.tsx'
+import { readablePrompt } from '../draft/prompt.ts'
+import type { VideoJob } from '../jobs/job.ts'
+import { useFailureReason } from './progress.tsx'
+
+/** Long enough to reach the link. */
+const SHOWN_MS = 12_000
+/** Of a prompt. */
+const NAME_CHARACTERS = 60
+
+/** One toast for jobs that have ended together, and a notification of the browser where the person wants them. */
+export function announce(videos: readonly VideoJob[]): void {
+  const [only] = videos
+  const failed = videos.some(({ status }) => status === 'failed')
+  const text = videos.length === 1 ? <One video={only!} /> : <Many videos={videos} />
+  toast(text, failed ? 'danger' : 'success', SHOWN_MS)
+}
+
+function One({ video }: { video: VideoJob }) {
+  const t = useText('videos')
+  const reason = useFailureReason(video)
+  const prompt = readablePrompt(video.prompt.trim()).slice(0, NAME_CHARACTERS)
+  const text = video.status === 'failed' ? t('ended.failed', { prompt, reason }) : t('ended.completed', { prompt })
+  useNotification(text, [video])
+  return (
+    <>
+      <span className="line-clamp-3">{text}</span>
+      <Link to="/videos/$id" params={{ id: video.id }}>
+        {t('ended.open')}
+      </Link>
+    </>
+  )
+}
+
+function Many({ videos }: { videos: readonly VideoJob[] }) {
+  const t = useText('videos')
+  const failed = videos.filter(({ status }) => status === 'failed').length
+  const done = videos.length - failed
+  const text = [
+    ...(done > 0 ? [t('ended.many_completed', { count: done })] : []),
+    ...(failed > 0 ? [t('ended.many_failed', { count: failed })] : []),
+  ].join(' ')
+  useNotification(text, videos)
+  return (
+    <>
+      <span className="block">{text}</span>
+      <Link to="/videos">{t('ended.open_all')}</Link>
+    </>
+  )
+}
+
+/** Opens the video, or the list of several, when it is chosen. */
+function useNotification(text: string, videos: readonly VideoJob[]): void {
+  const navigate = useNavigate()
+  // biome-ignore lint/correctness/useExhaustiveDependencies: once, when the toast appears.
+  useEffect(() => {
+    const [only] = videos
+    const open = () =>
+      void (videos.length === 1
+        ? navigate({ to: '/videos/$id', params: { id: only!.id } })
+        : navigate({ to: '/videos' }))
+    notify(text, { tag: `kinora.${only!.id}`, onOpen: open })
+  }, [])
+}

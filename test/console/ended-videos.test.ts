@@ -1,0 +1,114 @@
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import type { Browser, Page } from 'playwright-core'
+import { newColleague, newCustomer, startApp, type TestApp } from '../support/http/app.ts'
+import { submit } from '../support/http/videos-app.ts'
+import { findBarriers, openBrowser, openConsole } from './browser/browser.ts'
+
+const CONFIG = `
+plans: { free: { max_concurrent_renders: 100 } }
+video_models:
+  - id: instant-1
+    name: Quick
+    engine: { kind: instant, script: [{ prompt_includes: breaks, render: permanent }] }
+    per_second: "0.010000"
+`
+
+let app: TestApp
+let browser: Browser
+before(async () => {
+  browser = await openBrowser()
+  app = await startApp({ config: CONFIG })
+})
+after(() => app?.close())
+
+const toasts = (page: Page) => page.getByRole('region', { name: /Notifications|通知一覧/ }).getByRole('listitem')
+const spoken = (page: Page, text: string) => page.locator('[role=status][aria-live=assertive]', { hasText: text })
+const titled = (page: Page, title: string) => page.waitForFunction((wanted) => document.title === wanted, title)
+/** Live events are connected: what ends from now on is announced. */
+const isLive = (page: Page) => page.waitForResponse((each) => each.url().endsWith('/console/session'))
+
+/** A page of the console that listens to live events. */
+async function openListening(options: Parameters<typeof openConsole>[1]) {
+  const opened = await openConsole(browser, { ...options, path: '/sign-in' })
+  // The session is asked for at the start, and again once the stream is ready.
+  await opened.page.goto(app.url + options.path!)
+  await isLive(opened.page)
+  return opened
+}
+
+test('jobs that end together are announced in one toast, counted in the title and spoken once; those of others are not', async () => {
+  const own = await newCustomer(app)
+  const colleague = await newColleague(app, own.org_id)
+  const { page, close, screenshot } = await openListening({ app, as: own, path: '/files' })
+  for (const prompt of ['A boat', 'A ship']) await submit(app, own, { prompt })
+  await submit(app, colleague, { prompt: 'A raft' })
+  await app.tick()
+  await toasts(page).getByText('2 videos are ready.').waitFor()
+  assert.equal(await toasts(page).count(), 1)
+  assert.equal(await spoken(page, '2 videos are ready.').count(), 1)
+  await titled(page, '(2) Files · Kinora')
+  await screenshot('ended-toast')
+  assert.deepEqual(await findBarriers(page), [])
+  await toasts(page).getByRole('link', { name: 'Open videos' }).click()
+  await titled(page, 'Videos · Kinora')
+  await close()
+})
+
+test('a job that failed is announced with its reason and a link, but not on its own page', async () => {
+  const own = await newCustomer(app)
+  const { body: shown } = await submit(app, own, { prompt: 'Shown here' })
+  const path = `/videos/${shown.id}`
+  const { page, close } = await openListening({ app, as: own, path, language: 'ja' })
+  await submit(app, own, { prompt: 'It breaks' })
+  await app.tick()
+  await toasts(page).getByText('「It breaks」は失敗しました。レンダラーがこの動画を作成できませんでした。').waitFor()
+  assert.equal(await toasts(page).count(), 1)
+  await titled(page, '(1) Shown here · Kinora')
+  assert.deepEqual(await findBarriers(page), [])
+  await toasts(page).getByRole('link', { name: '動画を開く' }).click()
+  await titled(page, 'It breaks · Kinora')
+  await close()
+})
+
+test('a browser is asked for permission on a click only, and tabs that nobody looks at show one notification together', async () => {
+  const own = await newCustomer(app)
+  const { page, context, close } = await openListening({ app, as: own, path: '/settings', cold: true })
+  await context.addInitScript(() => {
+    if (location.protocol === 'about:') return
+    const shown: string[] = []
+    const Recorder = Object.assign(
+      function record(_title: string, { body, tag }: { body: string; tag: string }) {
+        shown.push(`${tag}: ${body}`)
+      },
+      {
+        permission: localStorage.getItem('granted') ?? 'default',
+        async requestPermission() {
+          localStorage.setItem('granted', 'granted')
+          Recorder.permission = 'granted'
+          return 'granted'
+        },
+      },
+    )
+    Object.assign(window, { Notification: Recorder, shown })
+    Object.defineProperty(document, 'hidden', { get: () => 'away' in window })
+  })
+  await page.reload()
+  const section = page.getByRole('region', { name: 'Notifications' })
+  await section.getByText('Off in this browser').waitFor()
+  assert.equal(await page.evaluate(() => Notification.permission), 'default')
+  await section.getByRole('button', { name: 'Turn on' }).click()
+  await section.getByText('On in this browser').waitFor()
+  const second = await context.newPage()
+  await second.goto(`${app.url}/keys`)
+  await isLive(second)
+  for (const tab of [page, second]) await tab.evaluate(() => Object.assign(window, { away: true }))
+  const { body } = await submit(app, own, { prompt: 'A boat' })
+  await app.tick()
+  for (const tab of [page, second]) {
+    await tab.waitForFunction(() => (window as unknown as { shown: string[] }).shown.length > 0)
+    const shown = await tab.evaluate(() => (window as unknown as { shown: string[] }).shown)
+    assert.deepEqual(shown, [`kinora.${body.id}: “A boat” is ready.`])
+  }
+  await close()
+})
