@@ -12,6 +12,7 @@ import { isOwnPath, takeReturn } from './login/return-path.ts'
 import { BrokenPage, LostPage, MissingPage, PendingPage } from './shell/page-states.tsx'
 import { Shell } from './shell/shell.tsx'
 import { withTexts } from './text/languages.ts'
+import { noteHistory } from './ui/back.ts'
 import { Toasts } from './ui/overlay/toast.tsx'
 import { focusTitle } from './ui/title-focus.ts'
 
@@ -48,6 +49,14 @@ const chooseInvitation = createRoute({
     'ChooseInvitationPage',
   ),
 })
+
+/** The filters of a list in its address, which its page checks. They are not converted: the address would change. */
+function filtersOf<const Name extends string>(...names: readonly Name[]) {
+  return (search: Record<string, unknown>) => {
+    const given = names.filter((name) => ['string', 'number'].includes(typeof search[name]))
+    return Object.fromEntries(given.map((name) => [name, search[name]])) as { [Each in Name]?: string | number }
+  }
+}
 
 /** Everything that needs a person. */
 const shell = createRoute({
@@ -88,6 +97,7 @@ const chat = createRoute({
 const files = createRoute({
   getParentRoute: () => shell,
   path: '/files',
+  validateSearch: filtersOf('purpose'),
   component: lazyRouteComponent(() => withTexts('files', import('./files/page.tsx')), 'FilesPage'),
 })
 const keys = createRoute({
@@ -98,6 +108,7 @@ const keys = createRoute({
 const usage = createRoute({
   getParentRoute: () => shell,
   path: '/usage',
+  validateSearch: filtersOf('by', 'days', 'from', 'to'),
   component: lazyRouteComponent(() => withTexts('usage', import('./usage/page.tsx')), 'UsagePage'),
 })
 const billing = createRoute({
@@ -113,6 +124,7 @@ const webhooks = createRoute({
 const webhook = createRoute({
   getParentRoute: () => shell,
   path: '/webhooks/$id',
+  validateSearch: filtersOf('state'),
   component: lazyRouteComponent(() => withTexts('webhooks', import('./webhooks/endpoint-page.tsx')), 'EndpointPage'),
 })
 const members = createRoute({
@@ -176,6 +188,7 @@ export function openRouter(queries: QueryClient) {
     defaultNotFoundComponent: MissingPage,
     scrollRestoration: true,
   })
+  noteHistory(router)
   router.subscribe('onRendered', ({ pathChanged, fromLocation }) => {
     if (fromLocation && pathChanged) focusTitle()
   })

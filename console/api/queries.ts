@@ -88,6 +88,9 @@ export type PagedList<T> = {
   reload(): void
 }
 
+/** How long the pages of a list are kept for the way back to it. */
+const LIST_KEPT_MS = 1_800_000
+
 /** A list of the API page by page. The key begins with the noun of the path, so that live changes find it. */
 export function usePagedList<T extends { id: string }>(
   key: readonly unknown[],
@@ -102,6 +105,7 @@ export function usePagedList<T extends { id: string }>(
     initialPageParam: null as string | null,
     getNextPageParam: (page) => (page.has_more ? page.last_id : null),
     placeholderData: keepPreviousData,
+    gcTime: LIST_KEPT_MS,
     ...options,
   })
   return {

@@ -1,4 +1,5 @@
 import { useQueryClient } from '@tanstack/react-query'
+import { useNavigate, useSearch } from '@tanstack/react-router'
 import { Copy, Download, Ellipsis, Eye, FileText, Film, Folder, Image, Music, Trash2 } from 'lucide-react'
 import { useState } from 'react'
 import { usePagedList } from '../api/queries.ts'
@@ -23,7 +24,11 @@ const PER_PAGE = 50
 
 export function FilesPage() {
   const t = useText('files')
-  const [purpose, setPurpose] = useState<Purpose | ''>('')
+  const navigate = useNavigate()
+  const asked = useSearch({ from: '/shell/files' }).purpose
+  const purpose = PURPOSES.find((each) => each === asked) ?? ''
+  const setPurpose = (next: Purpose | '') =>
+    void navigate({ to: '.', search: next === '' ? {} : { purpose: next }, replace: true, resetScroll: false })
   const list = usePagedList<StoredFile>(FILES, '/v1/files', { limit: PER_PAGE, purpose })
   const [shown, setShown] = useState<StoredFile | null>(null)
   const [deleting, setDeleting] = useState<StoredFile | null>(null)

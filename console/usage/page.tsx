@@ -1,6 +1,7 @@
 import { keepPreviousData, useQuery } from '@tanstack/react-query'
+import { useNavigate, useSearch } from '@tanstack/react-router'
 import { ChartColumn, Download } from 'lucide-react'
-import { lazy, Suspense, useState } from 'react'
+import { lazy, Suspense } from 'react'
 import { queryOf, request } from '../api/request.ts'
 import { useText } from '../text/use-text.ts'
 import { buttonClass } from '../ui/button.tsx'
@@ -9,7 +10,7 @@ import { FailureNote } from '../ui/failure-note.tsx'
 import { Segmented } from '../ui/form/choice.tsx'
 import { Card, EmptyState, PageHeader, Skeleton } from '../ui/layout.tsx'
 import { type Dimension, useGroupNames } from './group-names.ts'
-import { boundsOf, daysOf, lastDays } from './period.ts'
+import { boundsOf, daysOf, periodOf, spanOf } from './period.ts'
 import { PeriodPicker } from './period-picker.tsx'
 import { byCost, chartDays, type Series, seriesOf, type Usage } from './series.ts'
 import { StorageTotal, Totals } from './totals.tsx'
@@ -20,8 +21,12 @@ const DIMENSIONS = ['day', 'model', 'key', 'person'] as const
 
 export function UsagePage() {
   const t = useText('usage')
-  const [period, setPeriod] = useState(() => lastDays(30, new Date()))
-  const [by, setBy] = useState<Dimension>('model')
+  const navigate = useNavigate()
+  const search = useSearch({ from: '/shell/usage' })
+  const change = (next: typeof search) => void navigate({ to: '.', search: next, replace: true, resetScroll: false })
+  const by = DIMENSIONS.find((each) => each === search.by) ?? 'model'
+  const span = spanOf(search)
+  const period = periodOf(search)
   const bounds = boundsOf(period)
   const sums = useUsage({ ...bounds, group_by: by }, bounds !== null)
   const byDay = useUsage({ ...bounds, group_by: by === 'day' ? 'day' : `day,${by}` }, bounds !== null)
@@ -41,11 +46,14 @@ export function UsagePage() {
     <>
       <PageHeader title={t('title')} description={t('description')} actions={csv}>
         <div className="flex flex-wrap items-end gap-x-6 gap-y-3">
-          <PeriodPicker period={period} onChange={setPeriod} />
+          <PeriodPicker
+            {...{ span, period }}
+            onChange={(chosen) => change({ ...(search.by && { by: search.by }), ...chosen })}
+          />
           <Segmented
             label={t('by')}
             value={by}
-            onChange={setBy}
+            onChange={(next) => change({ ...search, by: next })}
             options={DIMENSIONS.map((value) => ({ value, label: names[value] }))}
           />
         </div>

@@ -1,21 +1,15 @@
-import { useState } from 'react'
 import { useText } from '../text/use-text.ts'
 import { Segmented } from '../ui/form/choice.tsx'
 import { Field } from '../ui/form/field.tsx'
 import { Input } from '../ui/form/input.tsx'
-import { lastDays, type Period } from './period.ts'
+import { type Period, type PeriodSearch, SPANS, type Span } from './period.ts'
 
-const SPANS = ['7', '30', '90'] as const
-type Span = (typeof SPANS)[number] | 'custom'
+type Props = { span: Span; period: Period; onChange: (search: PeriodSearch) => void }
 
 /** The last 7, 30 or 90 days, or a custom range. */
-export function PeriodPicker({ period, onChange }: { period: Period; onChange: (period: Period) => void }) {
+export function PeriodPicker({ span, period, onChange }: Props) {
   const t = useText('usage')
-  const [span, setSpan] = useState<Span>('30')
-  const choose = (next: Span) => {
-    setSpan(next)
-    if (next !== 'custom') onChange(lastDays(Number(next), new Date()))
-  }
+  const choose = (next: Span) => onChange(next === 'custom' ? period : { days: Number(next) })
   const options = [
     ...SPANS.map((value) => ({ value, label: t('days', { count: Number(value) }) })),
     { value: 'custom' as const, label: t('custom') },

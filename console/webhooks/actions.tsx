@@ -1,10 +1,10 @@
 import { useMutation } from '@tanstack/react-query'
-import { useNavigate } from '@tanstack/react-router'
 import { Ellipsis, Send } from 'lucide-react'
 import { useState } from 'react'
 import type { EndpointWithSecret } from '../../server/webhooks/schema.ts'
 import { request } from '../api/request.ts'
 import { useText } from '../text/use-text.ts'
+import { useBackTo } from '../ui/back.ts'
 import { Button } from '../ui/button.tsx'
 import { ConfirmDialog } from '../ui/overlay/dialog.tsx'
 import { FormDialog } from '../ui/overlay/form-dialog.tsx'
@@ -116,12 +116,12 @@ function RotateDialog({ endpoint, onClose }: Props) {
 
 function DeleteDialog({ endpoint, onClose }: Props) {
   const t = useText('webhooks')
-  const navigate = useNavigate()
+  const { goBack } = useBackTo('/webhooks')
   const { id, name } = endpoint
   const remove = async () => {
     await request('DELETE', `${PATH}/${id}`)
     toast(t('deleted', { name }))
-    await navigate({ to: '/webhooks' })
+    await goBack()
   }
   return (
     <ConfirmDialog

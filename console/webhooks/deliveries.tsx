@@ -1,6 +1,6 @@
 import { useMutation } from '@tanstack/react-query'
+import { useNavigate, useSearch } from '@tanstack/react-router'
 import { Inbox } from 'lucide-react'
-import { useState } from 'react'
 import { usePagedList } from '../api/queries.ts'
 import { request } from '../api/request.ts'
 import { useText } from '../text/use-text.ts'
@@ -26,7 +26,11 @@ const TONES: Record<Delivery['state'], Tone> = {
 /** What was sent to an endpoint, and what will be. */
 export function Deliveries({ endpoint }: { endpoint: WebhookEndpoint }) {
   const t = useText('webhooks')
-  const [state, setState] = useState<(typeof STATES)[number]>('all')
+  const navigate = useNavigate()
+  const asked = useSearch({ from: '/shell/webhooks/$id' }).state
+  const state = STATES.find((each) => each === asked) ?? 'all'
+  const setState = (next: typeof state) =>
+    void navigate({ to: '.', search: next === 'all' ? {} : { state: next }, replace: true, resetScroll: false })
   const key = [...ENDPOINTS, endpoint.id, 'deliveries']
   const query = { limit: 50, ...(state !== 'all' && { state }) }
   const list = usePagedList<Delivery>(key, `${PATH}/${endpoint.id}/deliveries`, query, { refetchInterval: 5000 })

@@ -2,6 +2,7 @@ import { useParams } from '@tanstack/react-router'
 import { ArrowLeft, Webhook } from 'lucide-react'
 import { failureOf } from '../api/failure.ts'
 import { useText } from '../text/use-text.ts'
+import { useBackTo } from '../ui/back.ts'
 import { ButtonLink } from '../ui/button.tsx'
 import { Badge } from '../ui/data/badge.tsx'
 import { Code } from '../ui/data/code.tsx'
@@ -18,9 +19,17 @@ export function EndpointPage() {
   const t = useText('webhooks')
   const { id } = useParams({ from: '/shell/webhooks/$id' })
   const { data, error, refetch } = useEndpoint(id)
+  const { onClick } = useBackTo('/webhooks')
   return (
     <>
-      <ButtonLink to="/webhooks" variant="ghost" size="sm" icon={<ArrowLeft />} className="-ms-2.5 mb-3">
+      <ButtonLink
+        to="/webhooks"
+        onClick={onClick}
+        variant="ghost"
+        size="sm"
+        icon={<ArrowLeft />}
+        className="-ms-2.5 mb-3"
+      >
         {t('back')}
       </ButtonLink>
       {data ? <Endpoint endpoint={data} /> : <NoEndpoint error={error} onRetry={() => void refetch()} />}

@@ -1,10 +1,10 @@
 import { useQueryClient } from '@tanstack/react-query'
-import { useNavigate } from '@tanstack/react-router'
 import { Ban, Code as CodeIcon, Download, Ellipsis, RotateCcw, Trash2 } from 'lucide-react'
 import { useState } from 'react'
 import { isFailure } from '../../api/failure.ts'
 import { request } from '../../api/request.ts'
 import { useText } from '../../text/use-text.ts'
+import { useBackTo } from '../../ui/back.ts'
 import { Button, buttonClass, IconButton } from '../../ui/button.tsx'
 import { ConfirmDialog } from '../../ui/overlay/dialog.tsx'
 import { Menu } from '../../ui/overlay/menu.tsx'
@@ -100,10 +100,10 @@ function CancelDialog({ job, open, onOpenChange }: AskProps) {
 function DeleteDialog({ job, open, onOpenChange }: AskProps) {
   const t = useText('videos')
   const queries = useQueryClient()
-  const navigate = useNavigate()
+  const { goBack } = useBackTo('/videos')
   const remove = async () => {
     await request('DELETE', videoPath(job.id))
-    await navigate({ to: '/videos' })
+    await goBack()
     forgetJob(queries, job.id)
     toast(t('deleted_done'))
   }

@@ -2,6 +2,7 @@ import { useParams } from '@tanstack/react-router'
 import { ArrowLeft, Clapperboard } from 'lucide-react'
 import { failureOf } from '../../api/failure.ts'
 import { useText } from '../../text/use-text.ts'
+import { useBackTo } from '../../ui/back.ts'
 import { Button, ButtonLink } from '../../ui/button.tsx'
 import { CopyButton } from '../../ui/data/code.tsx'
 import { FailureNote } from '../../ui/failure-note.tsx'
@@ -31,8 +32,9 @@ export function VideoPage() {
 
 function BackLink() {
   const t = useText('videos')
+  const { onClick } = useBackTo('/videos')
   return (
-    <ButtonLink to="/videos" variant="ghost" size="sm" icon={<ArrowLeft />} className="-ms-2.5 mb-3">
+    <ButtonLink to="/videos" onClick={onClick} variant="ghost" size="sm" icon={<ArrowLeft />} className="-ms-2.5 mb-3">
       {t('back')}
     </ButtonLink>
   )
