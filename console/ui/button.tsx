@@ -8,10 +8,10 @@ export type ButtonLook = { variant?: 'primary' | 'secondary' | 'ghost' | 'danger
 const BASE =
   'inline-flex shrink-0 items-center justify-center gap-2 rounded-lg font-medium whitespace-nowrap select-none transition-colors duration-100 disabled:cursor-not-allowed disabled:opacity-55 aria-disabled:cursor-not-allowed aria-disabled:opacity-55 [&_svg]:size-4 [&_svg]:shrink-0'
 const VARIANTS = {
-  primary: 'bg-accent text-on-accent hover:not-disabled:bg-accent-hover shadow-raised',
+  primary: 'forced-colors:border bg-accent text-on-accent hover:not-disabled:bg-accent-hover shadow-raised',
   secondary: 'bg-raised text-ink border border-line-strong hover:not-disabled:bg-hover shadow-raised',
   ghost: 'text-ink hover:not-disabled:bg-hover',
-  danger: 'bg-danger text-on-danger hover:not-disabled:bg-danger-hover shadow-raised',
+  danger: 'forced-colors:border bg-danger text-on-danger hover:not-disabled:bg-danger-hover shadow-raised',
 }
 const SIZES = {
   sm: 'h-8 px-2.5 text-[0.8125rem] pointer-coarse:h-10',

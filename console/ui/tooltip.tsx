@@ -19,7 +19,7 @@ export function Tooltip({
           side={side}
           sideOffset={6}
           collisionPadding={8}
-          className="z-60 max-w-72 animate-appear rounded-md bg-ink px-2 py-1 text-xs text-canvas shadow-float"
+          className="z-60 max-w-72 animate-appear rounded-md bg-ink px-2 forced-colors:border py-1 text-xs text-canvas shadow-float"
         >
           {text}
         </Radix.Content>

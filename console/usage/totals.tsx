@@ -58,7 +58,9 @@ function useColumns(by: Dimension, currency: string): Column<Row>[] {
       lead: true,
       cell: (row) => (
         <span className="flex min-w-0 items-center gap-2.5 font-medium [overflow-wrap:anywhere]">
-          {row.color && <span aria-hidden className="size-2.5 shrink-0 rounded-sm" style={{ background: row.color }} />}
+          {row.color && (
+            <span aria-hidden data-swatch className="size-2.5 shrink-0 rounded-sm" style={{ background: row.color }} />
+          )}
           {nameOf(row)}
         </span>
       ),

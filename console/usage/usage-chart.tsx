@@ -48,7 +48,9 @@ export default function UsageChart({ days, series, nameOf, currency }: Props) {
             {rowsOf(days[index]!).map(({ key, name, color, value }) => (
               <div key={key} className="col-span-2 grid grid-cols-subgrid">
                 <dt className="flex min-w-0 items-center gap-2 [overflow-wrap:anywhere] text-muted">
-                  {key !== 'total' && <span className="size-2.5 shrink-0 rounded-sm" style={{ background: color }} />}
+                  {key !== 'total' && (
+                    <span data-swatch className="size-2.5 shrink-0 rounded-sm" style={{ background: color }} />
+                  )}
                   {name}
                 </dt>
                 <dd className="text-end tabular-nums">{costOf(value)}</dd>

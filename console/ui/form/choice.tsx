@@ -24,8 +24,8 @@ export function Slider({ value, onChange, min, max, step = 1, disabled, label }:
       onValueChange={([next]) => onChange(next!)}
       className="relative flex h-9 w-full touch-none items-center select-none"
     >
-      <RadixSlider.Track className="relative h-1.5 grow overflow-hidden rounded-full bg-line-strong">
-        <RadixSlider.Range className="absolute h-full bg-accent" />
+      <RadixSlider.Track data-track className="relative h-1.5 grow overflow-hidden rounded-full bg-line-strong">
+        <RadixSlider.Range data-filled className="absolute h-full bg-accent" />
       </RadixSlider.Track>
       <RadixSlider.Thumb
         aria-label={label}

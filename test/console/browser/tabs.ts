@@ -14,7 +14,7 @@ export type Tab = {
 }
 
 export const SIZE = { width: 1280, height: 800 }
-const LOOK = { colorScheme: 'light', reducedMotion: 'reduce' } as const
+const LOOK = { colorScheme: 'light', reducedMotion: 'reduce', forcedColors: 'none' } as const
 
 /** Longest a page may take to show what a test waits for, on a busy machine. */
 const TIMEOUT_MS = 90_000
