@@ -7,7 +7,7 @@ import { useIsManager, useSession } from '../api/session.ts'
 import { useText } from '../text/use-text.ts'
 import { buttonClass, Link } from '../ui/button.tsx'
 import { cx } from '../ui/class-names.ts'
-import { CodeBlock } from '../ui/data/code.tsx'
+import { CodeBlock, Id } from '../ui/data/code.tsx'
 import { DateTime, Money, useFormat } from '../ui/data/format.tsx'
 import { type Column, Table } from '../ui/data/table.tsx'
 import { FailureNote, Note } from '../ui/failure-note.tsx'
@@ -136,7 +136,7 @@ function Purpose({ entry }: { entry: Entry }): ReactNode {
   if (video_id !== null) {
     const link = (
       <Link to="/videos/$id" params={{ id: video_id }} aria-label={`${t('open_video')} ${video_id}`}>
-        {video_id}
+        <Id>{video_id}</Id>
       </Link>
     )
     return <Lines first={t('kind_video', { seconds: number(seconds ?? 0), model: model ?? '' })} second={link} />

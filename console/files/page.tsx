@@ -7,6 +7,7 @@ import { request } from '../api/request.ts'
 import type { Purpose, StoredFile } from '../api/upload.ts'
 import { useText } from '../text/use-text.ts'
 import { IconButton } from '../ui/button.tsx'
+import { Id } from '../ui/data/code.tsx'
 import { DateTime, useFormat } from '../ui/data/format.tsx'
 import { type Column, Table } from '../ui/data/table.tsx'
 import { Select } from '../ui/form/input.tsx'
@@ -130,7 +131,9 @@ function Name({ file, onShow }: { file: StoredFile; onShow: (file: StoredFile) =
         >
           {file.filename}
         </button>
-        <span className="font-mono text-xs font-normal text-muted [overflow-wrap:anywhere]">{file.id}</span>
+        <span className="font-mono text-xs font-normal text-muted">
+          <Id>{file.id}</Id>
+        </span>
       </span>
     </span>
   )

@@ -9,7 +9,7 @@ export function LoginFrame({ children }: { children: ReactNode }) {
   const t = useText('shell')
   return (
     <div className="flex min-h-dvh flex-col items-center px-4">
-      <main id="main" tabIndex={-1} className="flex w-full max-w-sm grow flex-col justify-center py-12">
+      <main id="main" tabIndex={-1} className="flex w-full max-w-sm grow flex-col pt-[max(3rem,14dvh)] pb-12">
         <p className="mb-6 flex items-center gap-2.5 font-semibold tracking-tight">
           <img src={mark} alt="" width={28} height={28} />
           {t('brand')}

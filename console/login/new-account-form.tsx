@@ -22,7 +22,6 @@ export function NewAccountForm({ token }: { token: string }) {
   }
   return (
     <form onSubmit={submit} noValidate className="flex flex-col gap-4">
-      <FormError error={accept.error} fields={['name', 'password']} />
       <Field label={t('name')} error={errorOf('name')}>
         <Input
           autoFocus
@@ -44,6 +43,7 @@ export function NewAccountForm({ token }: { token: string }) {
           onChange={(event) => setPassword(event.target.value)}
         />
       </Field>
+      <FormError error={accept.error} fields={['name', 'password']} />
       <Button type="submit" variant="primary" size="lg" busy={accept.isPending}>
         {t('accept')}
       </Button>

@@ -48,7 +48,6 @@ export function PasswordStep({ target, problem, ended, onSession, onSecondStep }
           </div>
         )}
         {problem && signIn.isIdle && <ProviderProblem problem={problem} />}
-        {wrong ? <Note tone="danger">{t('wrong_credentials')}</Note> : <FormError error={signIn.error} />}
         <Field label={t('email')}>
           <Input
             type="email"
@@ -69,6 +68,7 @@ export function PasswordStep({ target, problem, ended, onSession, onSecondStep }
             onChange={(event) => setPassword(event.target.value)}
           />
         </Field>
+        {wrong ? <Note tone="danger">{t('wrong_credentials')}</Note> : <FormError error={signIn.error} />}
         <Button type="submit" variant="primary" size="lg" busy={signIn.isPending}>
           {t('sign_in')}
         </Button>

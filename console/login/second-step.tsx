@@ -46,11 +46,6 @@ export function SecondStep({ onSession, onStartOver }: Props) {
     <>
       <LoginTitle>{t('code_title')}</LoginTitle>
       <form onSubmit={submit} className="flex flex-col gap-4">
-        {wrong || over || unreadable ? (
-          <Note tone="danger">{t(wrong ? 'wrong_code' : over ? 'expired' : 'unreadable')}</Note>
-        ) : (
-          <FormError error={verify.error} />
-        )}
         <Field label={t(recovery ? 'recovery_code' : 'code')} hint={t(recovery ? 'recovery_hint' : 'code_hint')}>
           <Input
             key={String(recovery)}
@@ -67,6 +62,11 @@ export function SecondStep({ onSession, onStartOver }: Props) {
             className="font-mono tracking-widest"
           />
         </Field>
+        {wrong || over || unreadable ? (
+          <Note tone="danger">{t(wrong ? 'wrong_code' : over ? 'expired' : 'unreadable')}</Note>
+        ) : (
+          <FormError error={verify.error} />
+        )}
         <Button type="submit" variant="primary" size="lg" busy={verify.isPending}>
           {t('verify')}
         </Button>

@@ -35,7 +35,7 @@ export function Shell() {
       <main
         id="main"
         tabIndex={-1}
-        className="mx-auto w-full max-w-[84rem] min-w-0 px-4 pt-6 pb-16 sm:px-6 lg:px-10 lg:pt-8"
+        className="mx-auto w-full max-w-[106rem] min-w-0 px-4 pt-6 pb-16 sm:px-6 lg:px-10 lg:pt-8"
       >
         <ConnectionNote />
         <Outlet />

@@ -222,6 +222,8 @@ export default {
     diner: { name: 'With dialogue', prompt: DINER, prompt_in_english: DINER },
     runner: { name: 'Motion and camera', prompt: RUNNER, prompt_in_english: RUNNER },
   },
+  newest: 'Newest video',
+  show_all: 'Show all videos',
   end: 'These are all videos from the last 30 days.',
 
   prompt_shown: 'Prompt',

@@ -244,6 +244,8 @@ export default {
         'A runner on a ridge above the clouds at sunrise, seen from a drone that circles and pulls back to show the whole mountain range. Wind, fast breath, footsteps on gravel.',
     },
   },
+  newest: '最新の動画',
+  show_all: 'すべての動画を表示',
   end: '過去 30 日間の動画はこれですべてです。',
 
   prompt_shown: 'プロンプト',

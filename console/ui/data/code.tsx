@@ -55,7 +55,26 @@ export function CodeBlock({ code, wrap, label }: { code: string; wrap?: boolean;
   )
 }
 
+/** An id breaks in its middle where it has no room in one line: a letter on a line of its own looks like a mistake. */
+export function Id({ children }: { children: string }) {
+  const half = Math.ceil(children.length / 2)
+  return (
+    <span data-id>
+      <span className="whitespace-nowrap">{children.slice(0, half)}</span>
+      <wbr />
+      <span className="whitespace-nowrap">{children.slice(half)}</span>
+    </span>
+  )
+}
+
+/** Ids, and hints of keys. */
+const ID = /^[a-z]+[-_]\S{1,36}$/
+
 /** A short piece of code within a text. */
 export function Code({ children }: { children: string }) {
-  return <code className="rounded bg-sunken px-1 py-0.5 font-mono text-[0.85em] break-all">{children}</code>
+  return (
+    <code className="rounded bg-sunken px-1 py-0.5 font-mono text-[0.85em] break-all">
+      {ID.test(children) ? <Id>{children}</Id> : children}
+    </code>
+  )
 }

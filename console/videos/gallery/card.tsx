@@ -12,7 +12,7 @@ import { JobThumbnail, PlaceholderThumbnail } from '../job/thumbnail.tsx'
 import { isRunning, type VideoJob } from '../jobs/job.ts'
 import type { Pending } from '../jobs/pending.ts'
 
-/** Height below the thumbnail in pixels. All cards have the same height, so that nothing moves. */
+/** Height below the thumbnail in pixels, the same for all cards so that nothing moves; more where the reader spaces text out. */
 export const CARD_FOOT_PIXELS = 104
 
 /** Most characters of a prompt on a card: two lines hold fewer, and screen readers read no more. */
@@ -95,11 +95,11 @@ type FootProps = Record<'status' | 'time' | 'cost', React.ReactNode> & { prompt:
 
 function CardFoot({ prompt, status, time, cost }: FootProps) {
   return (
-    <span className="flex flex-col px-3.5 pt-2.5 pb-3" style={{ height: CARD_FOOT_PIXELS }}>
+    <span className="flex flex-col px-3.5 pt-2.5 pb-3" style={{ minHeight: CARD_FOOT_PIXELS }}>
       <span className="line-clamp-2 text-sm [overflow-wrap:anywhere]">
         {readablePrompt(prompt).slice(0, SHOWN_MAX)}
       </span>
-      <span className="mt-auto flex items-center gap-2 text-xs text-muted tabular-nums">
+      <span className="mt-auto flex flex-wrap items-center gap-x-2 text-xs text-muted tabular-nums">
         {status}
         <span className="ms-auto shrink-0">{time}</span>
         <span aria-hidden>·</span>
@@ -122,7 +122,7 @@ function Reason({ job }: { job: VideoJob }) {
 function Length({ seconds }: { seconds: number }) {
   const t = useText('videos')
   return (
-    <span className="absolute end-2 bottom-2 rounded-md bg-ink/75 px-1.5 py-0.5 text-xs text-canvas tabular-nums">
+    <span className="absolute end-2 bottom-2 rounded-md bg-shade px-1.5 py-0.5 text-xs text-on-shade tabular-nums">
       {t('seconds_value', { n: seconds })}
     </span>
   )

@@ -38,7 +38,7 @@ function Picker({
 }) {
   const t = useText('videos')
   return (
-    <DropdownMenu.Root>
+    <DropdownMenu.Root modal={false}>
       <DropdownMenu.Trigger asChild>
         <Trigger disabled={models.length === 0}>
           {chosen ? <ModelLines model={chosen} /> : <span className="text-muted">{t('choose_model')}</span>}

@@ -1,3 +1,4 @@
+import { randomInt } from 'node:crypto'
 import type { BetterAuthOptions, DBAdapter } from 'better-auth'
 import type { Kysely } from 'kysely'
 import { addSeconds, type Clock } from '../../platform/clock.ts'
@@ -82,9 +83,22 @@ export async function loginOptions(deps: LoginDeps) {
     plugins: [
       organization({ schema: ORGANIZATION_TABLES, allowUserToCreateOrganization: false }),
       // Attempts are counted in one place, `attempts.ts`, the same for passwords and codes.
-      twoFactor({ schema: TWO_FACTOR_TABLE, accountLockout: { enabled: false } }),
+      twoFactor({
+        schema: TWO_FACTOR_TABLE,
+        accountLockout: { enabled: false },
+        backupCodeOptions: { customBackupCodesGenerate: recoveryCodes },
+      }),
     ],
   } satisfies BetterAuthOptions
+}
+
+/** Characters that nobody mistakes for another on paper: no 0 and O, no 1, I and l. */
+const CODE_CHARACTERS = 'abcdefghijkmnopqrstuvwxyzABCDEFGHJKLMNPQRSTUVWXYZ23456789'
+
+/** Ten codes of ten characters: 58 bits each. */
+function recoveryCodes(): string[] {
+  const half = () => Array.from({ length: 5 }, () => CODE_CHARACTERS[randomInt(CODE_CHARACTERS.length)]).join('')
+  return Array.from({ length: 10 }, () => `${half()}-${half()}`)
 }
 
 /**

@@ -52,6 +52,7 @@ test('200: a person enrols, confirms with a code and has recovery codes; every o
   const answer = await confirm(here, codeOf(secret))
   assert.equal(answer.status, 200)
   assert.equal(new Set(answer.body.recovery_codes).size, 10)
+  for (const code of answer.body.recovery_codes) assert.match(code, /^[a-km-zA-HJ-NP-Z2-9]{5}-[a-km-zA-HJ-NP-Z2-9]{5}$/)
   for (const old of [here, elsewhere]) assert.equal((await send(app, 'GET', '/console/session', old)).status, 401)
   const now = { cookie: cookieOf(answer) }
   assert.equal((await send(app, 'GET', '/console/profile', now)).body.two_factor, true)
