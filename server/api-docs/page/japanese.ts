@@ -218,6 +218,8 @@ export const JAPANESE: Readonly<Record<string, string>> = {
   'Of all together; null if there is none.': 'すべての合計の上限。なければ null。',
   'Of the model, key or person, if you may see it.': 'モデル、キー、メンバーの名前（知ることができる場合）。',
   'Decimal string with 8 fraction digits, fixed at submission.': '小数 8 桁の 10 進数の文字列。送信時に確定します。',
+  'With moderation_blocked: the categories of the deny list that the prompt is in, where they have names.':
+    'moderation_blocked の場合：プロンプトが該当した拒否リストのカテゴリ（名前があるもの）。',
   'As submitted; the files may be gone since. Null when there were none.':
     '送信したとおりのファイル（その後、削除されたか期限切れの場合があります）。ファイルがなければ null。',
   'As submitted, without empty lists; the files may be gone since. Null when there were none.':
