@@ -2,6 +2,8 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { StorageGate } from '../billing/storage/gate.ts'
 import type { Context } from '../context.ts'
 import { type Endpoint, endpoint } from '../identity/caller/endpoint.ts'
+import type { Principal } from '../identity/caller/principal.ts'
+import { recordDeletion, requireMayDelete } from '../identity/organization/deletions.ts'
 import { ACCEPTED_TYPES, withEnding } from '../media/probe/recognize.ts'
 import { BlobMissing, type Blobs } from '../platform/blobs/blobs.ts'
 import { ApiError, notFound } from '../platform/errors.ts'
@@ -106,13 +108,10 @@ const remove = endpoint({
   description:
     'The file can no longer be referred to. Jobs that have begun keep their own reference to it until they end.',
   response: DeletedFile,
+  errors: ['permission_denied'],
   async handle(ctx, { principal, params }) {
     const id = params.file_id!
-    const keys = isId('file', id)
-      ? await deleteFile(ctx.db, { org_id: principal.org_id, id, now: ctx.clock.now() })
-      : []
-    if (keys.length === 0) throw notFound('file')
-    await removeBlobs(ctx, keys)
+    await removeBlobs(ctx, await removeFile(ctx, principal, id))
     return { id, object: 'file', deleted: true }
   },
 })
@@ -155,10 +154,24 @@ export function fileEndpoints(storage: StorageGate): readonly Endpoint[] {
 }
 
 /** Throws the one 404 for files that are unknown, foreign, expired or not even named like one. */
-async function requireFile(ctx: Context, org_id: string, id: string): Promise<FileRow> {
+async function requireFile(ctx: Pick<Context, 'db' | 'clock'>, org_id: string, id: string): Promise<FileRow> {
   const file = isId('file', id) ? await findFile(ctx.db, { org_id, id, now: ctx.clock.now() }) : null
   if (!file) throw notFound('file')
   return file
+}
+
+/** Deletes a file and returns the keys of its bytes. Throws ApiError as `requireFile` and `requireMayDelete` do. */
+function removeFile(ctx: Context, principal: Principal, id: string): Promise<string[]> {
+  const { org_id } = principal
+  const now = ctx.clock.now()
+  return ctx.db.transaction().execute(async (tx) => {
+    const { filename: name, user_id } = await requireFile({ db: tx, clock: ctx.clock }, org_id, id)
+    await requireMayDelete(tx, principal, user_id)
+    const keys = await deleteFile(tx, { org_id, id, now })
+    if (keys.length === 0) throw notFound('file')
+    await recordDeletion(tx, principal, { action: 'file.delete', id, name, user_id, now })
+    return keys
+  })
 }
 
 /** The file a signed URL names: one that is pinned for a job while that has not ended, or one that people still have. */

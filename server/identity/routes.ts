@@ -6,6 +6,7 @@ import { sessionEndpoints } from './login/routes.ts'
 import { memberEndpoints } from './members/routes.ts'
 import { oidcEndpoints } from './oidc/routes.ts'
 import type { Identity } from './open.ts'
+import { organizationEndpoints } from './organization/routes.ts'
 import { profileEndpoints } from './people/routes.ts'
 import { twoFactorEndpoints } from './two-factor/routes.ts'
 
@@ -17,6 +18,7 @@ export function identityEndpoints(identity: Identity): Endpoint[] {
     ...twoFactorEndpoints(identity),
     ...oidcEndpoints(identity),
     ...keyEndpoints(identity),
+    ...organizationEndpoints,
     ...memberEndpoints(identity),
     ...invitationEndpoints(identity),
     ...activityEndpoints,

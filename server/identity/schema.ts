@@ -41,11 +41,23 @@ export const AuthorizationResponse = Type.Object({
 })
 export const ChangeProfile = Strict({ name: Name })
 export const ChangeRole = Strict({ role: Role })
+const MembersDelete = Type.Enum(['own', 'all'], {
+  description:
+    'Which videos and files members may delete: their own, or those of everybody. Owners and admins may delete all.',
+})
+export const ChangeOrganization = Strict({ members_delete: MembersDelete })
 
 export const PAGE = { default: 100, max: 100 } as const
 export const List = Type.Object(listQuery(PAGE))
 
 const Organization = Type.Object({ id: Type.String(), name: Type.String(), role: Role })
+
+export const OrganizationSettings = Type.Object({
+  id: Type.String(),
+  object: Type.Literal('organization'),
+  members_delete: MembersDelete,
+})
+export type OrganizationSettings = Static<typeof OrganizationSettings>
 
 export const ConsoleSession = Type.Object({
   object: Type.Literal('console_session'),

@@ -123,6 +123,7 @@ export const videoInvariants: readonly Invariant[] = [
       select org_id from (
         select org_id, event_bytes(deliveries) as bytes from events
         union all select org_id, moderation_record_bytes() from moderation_records
+        union all select org_id, deletion_entry_bytes() from activity_entries where is_deletion(action)
         union all select org_id, - bytes from stored_bytes where kind = 'records') as each
       group by org_id having sum(bytes) <> 0`,
   },

@@ -2,6 +2,8 @@ import { deleteReleasedHolds } from '../billing/store.ts'
 import type { Context } from '../context.ts'
 import { actorOf } from '../identity/activity/activity.ts'
 import { type Endpoint, endpoint } from '../identity/caller/endpoint.ts'
+import type { Principal } from '../identity/caller/principal.ts'
+import { recordDeletion, requireMayDelete } from '../identity/organization/deletions.ts'
 import { removeUnneeded } from '../platform/blobs/remove.ts'
 import { ApiError, notFound } from '../platform/errors.ts'
 import { whileConnected } from '../platform/http/abort-on-disconnect.ts'
@@ -35,7 +37,7 @@ import {
   VideoView,
   videoView,
 } from './schema.ts'
-import { deleteEndedJob } from './store.ts'
+import { deleteEndedJob, findJob } from './store.ts'
 import { listJobs } from './store-list.ts'
 import type { Variants } from './variants/prepare.ts'
 import { FORMS } from './variants/variant.ts'
@@ -117,10 +119,10 @@ const deleteVideo = endpoint({
   summary: 'Delete a job that has ended, with its video',
   description: 'The video, thumbnail and spritesheet are deleted; charges stay in the ledger.',
   response: DeletedVideo,
-  errors: ['conflict'],
+  errors: ['conflict', 'permission_denied'],
   async handle(ctx, { principal, params }) {
     const id = requireVideoId(params.video_id!)
-    await removeJob(ctx, { org_id: principal.org_id, id })
+    await removeJob(ctx, principal, id)
     return { id, object: 'video', deleted: true }
   },
 })
@@ -262,16 +264,26 @@ export function explainNotOffered(path: string): string | undefined {
 
 /**
  * Permanently deletes a job that has ended, with its video, thumbnail and spritesheet. Ledger entries, events and the moderation record stay;
- * uploaded files are left alone.
- * Throws ApiError `not_found`, or `conflict` while the job is still running or under review.
+ * uploaded files are left alone. The log of activity has its model, length, time and person, never the prompt.
+ * Throws ApiError `not_found`, `permission_denied` as `requireMayDelete` does, or `conflict` while the job is running or under review.
  */
 async function removeJob(
-  ctx: Pick<Context, 'db' | 'blobs' | 'changes'>,
-  { org_id, id }: { org_id: string; id: string },
+  ctx: Pick<Context, 'db' | 'clock' | 'config' | 'blobs' | 'changes'>,
+  principal: Principal,
+  id: string,
 ): Promise<void> {
+  const { org_id } = principal
   const deleted = await ctx.db.transaction().execute(async (tx) => {
+    const job = await findJob(tx, org_id, id)
+    if (!job) return null
+    const { model, seconds, created_at, user_id } = job
+    await requireMayDelete(tx, principal, user_id)
     const ended = await deleteEndedJob(tx, org_id, id)
-    if (ended !== null && ended !== 'running') await deleteReleasedHolds(tx, [id])
+    if (ended === null || ended === 'running') return ended
+    await deleteReleasedHolds(tx, [id])
+    const shown = ctx.config.video_models.find((each) => each.id === model)?.name ?? model
+    const name = `${shown}, ${seconds} s, ${created_at.toISOString().slice(0, 16).replace('T', ' ')} UTC`
+    await recordDeletion(tx, principal, { action: 'video.delete', id, name, user_id, now: ctx.clock.now() })
     return ended
   })
   if (deleted === null) throw notFound('video')

@@ -15,6 +15,8 @@ import { assertInvalid, assertRefused, jobsOf, sendRaw, storedFile, submit } fro
 const LIMIT = 1_000_000
 /** Counted for each file, job and response beside its content. */
 const ROW = 4096
+/** Counted for the entry of a deletion of a job in the log of activity. */
+const ENTRY = 1024
 const FULL = { status: 413, code: 'storage_limit_exceeded', message: /allows 1000000 stored bytes\. Delete .*'store'/ }
 
 let service: BackgroundApp
@@ -138,7 +140,13 @@ test('what was admitted while there was room is stored, charged and counted, how
   assert.ok(stored.responses > before.responses + 3000, JSON.stringify({ before, stored }))
   for (const path of [`videos/${video}`, `responses/${response}`])
     assert.equal((await send(app, 'DELETE', `/v1/${path}`, { key: person.key })).status, 200)
-  assert.deepEqual(await usage(person), { files: LIMIT + ROW, videos: 0, responses: 0, records: ROW, limit: LIMIT })
+  assert.deepEqual(await usage(person), {
+    files: LIMIT + ROW,
+    videos: 0,
+    responses: 0,
+    records: ROW + ENTRY,
+    limit: LIMIT,
+  })
 })
 
 /** Bytes of tables with their indexes. */
@@ -162,7 +170,8 @@ test('what remains of deleted jobs and responses for webhooks is counted, at no 
   }
   for (let n = 0; n < 20; n++)
     assert.equal((await send(app, 'POST', '/v1/webhook_endpoints', key, endpoint)).status, 200)
-  const before = await sizeOf('events', 'event_deliveries')
+  const tables = ['events', 'event_deliveries', 'activity_entries']
+  const before = await sizeOf(...tables)
   const cycles = 20
   for (let n = 0; n < cycles; n++) {
     const job = `/v1/videos/${(await submit(app, person)).body.id}`
@@ -174,15 +183,20 @@ test('what remains of deleted jobs and responses for webhooks is counted, at no 
   }
   const { records, ...others } = await usage(person)
   assert.deepEqual(others, { files: 0, videos: 0, responses: 0, limit: LIMIT })
-  const grown = (await sizeOf('events', 'event_deliveries')) - before
+  const grown = (await sizeOf(...tables)) - before
   assert.ok(records >= grown && records < 3 * grown, JSON.stringify({ records, grown }))
   assertRefused(await upload(person, LIMIT - records - ROW + 1), FULL)
   assert.equal((await upload(person, LIMIT - records - ROW)).status, 200)
   const holds = await app.database.pool.query('select from holds where org_id = $1', [person.org_id])
   assert.equal(holds.rowCount, 0, 'a job that cost nothing leaves no hold')
   app.clock.advance(31 * 86_400)
-  for (const sweep of allSweeps(app.ctx, app.ctx.db)) await sweep.run()
-  assert.equal((await findStoredBytes(app.database.db, person.org_id)).records, 0)
+  const sweepAll = async () => {
+    for (const sweep of allSweeps(app.ctx, app.ctx.db)) await sweep.run()
+    return (await findStoredBytes(app.database.db, person.org_id)).records
+  }
+  assert.equal(await sweepAll(), cycles * ENTRY)
+  app.clock.advance(400 * 86_400)
+  assert.equal(await sweepAll(), 0)
 })
 
 test('small items count no less than they take on the disk, when a response is stored and when it has ended', async () => {

@@ -85,6 +85,8 @@ export const JAPANESE_OPERATIONS: Readonly<Record<string, string>> = {
   'Only a hint of each key is shown.': 'キーは一部だけが表示されます。',
   'The key is shown in this answer and never again.': 'キーが表示されるのはこの応答だけです。',
   'Calls with it are rejected within seconds.': '数秒以内に、そのキーによる呼び出しは拒否されます。',
+  'Whether members may delete what others have made.': 'ほかの人が作成したものをメンバーが削除できるかどうか。',
+  'For owners and admins.': 'オーナーと管理者のみ。',
   'Each with their role.': 'それぞれのロールも示します。',
   'The last owner of an organization keeps that role.': '組織の最後のオーナーのロールは変更できません。',
   'Their API keys in it are revoked.': 'この組織でのその人の API キーは無効になります。',

@@ -125,6 +125,10 @@ export const JAPANESE: Readonly<Record<string, string>> = {
     'API キーの一覧（自分のキー。オーナーと管理者は全員のキー）',
   'Make an API key for yourself in this organization': 'この組織で自分の API キーを作成する',
   'Revoke an API key for good': 'API キーを無効にする（元には戻せません）',
+  'Read the settings of this organization': 'この組織の設定を取得する',
+  'Change the settings of this organization': 'この組織の設定を変更する',
+  'Which videos and files members may delete: their own, or those of everybody. Owners and admins may delete all.':
+    'メンバーが削除できる動画とファイル：own は自分のもの、all は全員のもの。オーナーと管理者はすべて削除できます。',
   'List the people of this organization': 'この組織のメンバーの一覧',
   'Give a person another role': 'メンバーの権限を変更する',
   'Remove a member from this organization': 'この組織からメンバーを削除する',

@@ -2,6 +2,7 @@
 export const ACTIONS = [
   'organization.create',
   'organization.plan',
+  'organization.members_delete',
   'credits.grant',
   'member.add',
   'member.role',
@@ -14,6 +15,8 @@ export const ACTIONS = [
   'api_key.create',
   'api_key.revoke',
   'video.cancel',
+  'video.delete',
+  'file.delete',
   'webhook_endpoint.create',
   'webhook_endpoint.change',
   'webhook_endpoint.rotate_secret',

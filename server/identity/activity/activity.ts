@@ -20,11 +20,12 @@ export type NewActivity = {
   now: Date
 }
 
-/** Changes that people can make again and again. Others each need one of these, or a job, before them, and are never rejected. */
+/** Changes that people can make again and again. Others each need one of these, a job or an upload before them, and are never rejected. */
 const REPEATABLE: readonly Action[] = [
   'api_key.create',
   'invitation.create',
   'member.role',
+  'organization.members_delete',
   'webhook_endpoint.create',
   'webhook_endpoint.change',
   'webhook_endpoint.rotate_secret',
@@ -52,7 +53,7 @@ export function actorOf({ user_id, key_id }: Pick<Principal, 'user_id' | 'key_id
 }
 
 function tooManyChanges(): ApiError {
-  const text = `Your organization has made ${CHANGES_A_DAY_MAX} changes of its API keys, members and webhook endpoints in 24 hours. Try again later; what is there can still be revoked or deleted.`
+  const text = `Your organization has made ${CHANGES_A_DAY_MAX} changes of its settings, API keys, members and webhook endpoints in 24 hours. Try again later; what is there can still be revoked or deleted.`
   return new ApiError('too_many_requests', text)
 }
 

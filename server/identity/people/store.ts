@@ -1,4 +1,4 @@
-import { sql } from 'kysely'
+import { type Generated, sql } from 'kysely'
 import { type Db, isUniqueViolation, type Tx } from '../../platform/db/db.ts'
 import type { Role } from '../caller/principal.ts'
 import { newRowId } from '../row-ids.ts'
@@ -16,8 +16,13 @@ export type UserRow = {
 
 export type OrganizationRow = { id: string; name: string; slug: string; plan: string; created_at: Date }
 
+/** What members may delete: what everybody has made, or only their own. */
+export type MembersDelete = 'own' | 'all'
+
 /** The name in lower case, which no two organizations share. */
 type NameKey = { name_key: string }
+
+type OrganizationSettings = { members_delete: Generated<MembersDelete> }
 
 export type MemberRow = { id: string; org_id: string; user_id: string; role: Role; created_at: Date }
 
@@ -35,7 +40,7 @@ type LoginRow = {
 declare module '../../platform/db/db.ts' {
   interface Database {
     users: UserRow
-    organizations: OrganizationRow & NameKey
+    organizations: OrganizationRow & NameKey & OrganizationSettings
     members: MemberRow
     logins: LoginRow
   }
@@ -101,6 +106,19 @@ export async function findOrganizationNames(db: Db, ids: readonly string[]): Pro
 
 export async function updatePlan(db: Db, change: { org_id: string; plan: string }): Promise<void> {
   await db.updateTable('organizations').set({ plan: change.plan }).where('id', '=', change.org_id).execute()
+}
+
+export async function findMembersDelete(db: Db, org_id: string): Promise<MembersDelete> {
+  const query = db.selectFrom('organizations').select('members_delete').where('id', '=', org_id)
+  return (await query.executeTakeFirstOrThrow()).members_delete
+}
+
+export async function updateMembersDelete(
+  tx: Tx,
+  change: { org_id: string; members_delete: MembersDelete },
+): Promise<void> {
+  const { org_id, members_delete } = change
+  await tx.updateTable('organizations').set({ members_delete }).where('id', '=', org_id).execute()
 }
 
 /**

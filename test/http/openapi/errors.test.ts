@@ -13,6 +13,7 @@ import {
   videoBody,
 } from '../../support/http/app.ts'
 import { send } from '../../support/http/send.ts'
+import { storedFile } from '../../support/http/videos-app.ts'
 import { ROOT } from '../../support/sources.ts'
 
 type Caller = { key?: string; cookie?: string; headers?: Record<string, string> }
@@ -95,6 +96,10 @@ async function provocations(): Promise<typeof calls> {
   const ask = (more: object = {}) => ({ model: 'sandbox-1', input: 'Hi', ...more })
   const newcomer = await newCustomer(app, { agreed: false })
   const colleague = await newColleague(app, person.org_id)
+  const restricted = await newCustomer(app)
+  const restrictedMember = { key: (await newColleague(app, restricted.org_id)).key }
+  await send(app, 'PATCH', '/console/organization', { cookie: restricted.cookie }, { members_delete: 'own' })
+  const theirs = (await send(app, 'POST', '/v1/videos', { key: restricted.key }, videoBody())).body.id
   const { body: ended } = await send(app, 'POST', '/v1/videos', { key: person.key }, videoBody())
   await app.tick()
   const { body: running } = await send(app, 'POST', '/v1/videos', { key: person.key }, videoBody())
@@ -121,7 +126,13 @@ async function provocations(): Promise<typeof calls> {
     },
     'POST /v1/videos/acceptance': { terms_version_mismatch: { body: { terms_version: 'older' }, by: browser } },
     'POST /v1/videos/:video_id/cancel': { conflict: { path: `/v1/videos/${ended.id}/cancel` } },
-    'DELETE /v1/videos/:video_id': { conflict: { path: `/v1/videos/${running.id}` } },
+    'DELETE /v1/videos/:video_id': {
+      conflict: { path: `/v1/videos/${running.id}` },
+      permission_denied: { path: `/v1/videos/${theirs}`, by: restrictedMember },
+    },
+    'DELETE /v1/files/:file_id': {
+      permission_denied: { path: `/v1/files/${await storedFile(app, restricted)}`, by: restrictedMember },
+    },
     'GET /v1/files/:file_id/signed': { invalid_signature: { path: '/v1/files/file_none/signed', by: {} } },
     'GET /v1/files/:file_id/signed/:name': { invalid_signature: { path: '/v1/files/file_none/signed/a', by: {} } },
     'POST /v1/chat/completions': {
