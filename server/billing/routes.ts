@@ -25,7 +25,7 @@ import {
 } from './schema.ts'
 import { findStoredBytes } from './storage/store.ts'
 import { findAccount } from './store.ts'
-import { type Asked, type Grouping, listLedgerPage, sumCharges } from './store-reports.ts'
+import { type Grouping, listLedgerPage, sumCharges } from './store-reports.ts'
 
 /** Groups of one answer; more are refused rather than cut off, because sums must be complete. */
 const GROUPS_MAX = 20_000
@@ -53,7 +53,7 @@ const listLedger = endpoint({
   response: LedgerList,
   async handle(ctx, { principal, query }) {
     const position = positionOf('entry', query, LEDGER_PAGE)
-    return pageOf(await listLedgerPage(ctx.db, askedBy(principal), position), position.limit, ledgerEntryView)
+    return pageOf(await listLedgerPage(ctx.db, principal, position), position.limit, ledgerEntryView)
   },
 })
 
@@ -75,7 +75,7 @@ const exportLedger = endpoint({
     asFile(reply, 'ledger', { from: query.from === undefined ? null : from, to })
     if (request.method === 'HEAD') return reply.send('')
     const { signal } = abortOnLeaving(reply)
-    return reply.send(Readable.from(ledgerCsv(ctx.db, askedBy(principal), { from, to, currency }, signal)))
+    return reply.send(Readable.from(ledgerCsv(ctx.db, principal, { from, to, currency }, signal)))
   },
 })
 
@@ -117,7 +117,7 @@ async function usageOf(
   const group_by = (query.group_by ?? 'day') as Grouping
   const period = { ...periodOf(ctx, query), group_by }
   const sums = { ...period, limit: GROUPS_MAX + 1 }
-  const rows = await readReport(principal.org_id, () => sumCharges(ctx.db, askedBy(principal), sums), left)
+  const rows = await readReport(principal.org_id, () => sumCharges(ctx.db, principal, sums), left)
   if (rows.length > GROUPS_MAX) {
     const message = `Invalid 'from': there are more than ${GROUPS_MAX} groups. Ask for a shorter period.`
     throw new ApiError('invalid_value', message, { param: 'from' })
@@ -135,12 +135,6 @@ function periodOf(ctx: Context, query: { from?: number; to?: number }): { from: 
   const from = query.from === undefined ? addSeconds(to, -30 * 86_400) : new Date(query.from * 1000)
   if (from > to) throw new ApiError('invalid_value', "Invalid 'from': it is later than 'to'.", { param: 'from' })
   return { from, to }
-}
-
-/** Owners and admins may see all names; members see their own. */
-function askedBy(principal: Principal): Asked {
-  const { org_id, user_id, role } = principal
-  return { org_id, viewer: role === 'member' ? user_id : null }
 }
 
 function asFile(reply: FastifyReply, name: string, { from, to }: { from: Date | null; to: Date }): void {

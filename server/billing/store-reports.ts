@@ -13,8 +13,8 @@ export type Grouping = (typeof GROUPINGS)[number]
 
 export type UsagePeriod = { from: Date; to: Date; group_by: Grouping }
 
-/** Whose entries are read, and for whom: `viewer` null sees everybody's name, else only their own and those of their keys. */
-export type Asked = { org_id: string; viewer: string | null }
+/** Whose entries are read. */
+export type Asked = { org_id: string }
 
 export type UsageRow = {
   group: string | null
@@ -58,7 +58,7 @@ export async function sumCharges(db: Db, asked: Asked, query: UsagePeriod & { li
 
 export type NamedEntry = LedgerEntryRow & { person: string | null; key: string | null }
 
-/** A page of the ledger of a period, oldest first, with the names that the viewer may see. */
+/** A page of the ledger of a period, oldest first, with names. */
 export async function listNamedEntries(
   db: Db,
   asked: Asked,
@@ -75,7 +75,7 @@ export async function listNamedEntries(
   return result.rows
 }
 
-/** A page of the ledger, one more than `position.limit`, with the names that the viewer may see. */
+/** A page of the ledger, one more than `position.limit`, with names. */
 export async function listLedgerPage(db: Db, asked: Asked, position: Position): Promise<NamedEntry[]> {
   const { after, limit } = position
   const order = sql.raw(position.order === 'asc' ? 'asc' : 'desc')
@@ -90,13 +90,11 @@ export async function listLedgerPage(db: Db, asked: Asked, position: Position): 
 }
 
 /** The name of a key or a person, even one that has left the organization; null for other groups. */
-function nameOf(kind: string | undefined, column: string, { org_id, viewer }: Asked) {
+function nameOf(kind: string | undefined, column: string, { org_id }: Asked) {
   const id = sql.ref(column)
   if (kind === 'key')
-    return sql`(select name from api_keys k where k.id = ${id} and k.org_id = ${org_id}
-      and (${viewer}::text is null or k.user_id = ${viewer}))`
-  if (kind === 'person')
-    return sql`(select name from users u where u.id = ${id} and (${viewer}::text is null or u.id = ${viewer}))`
+    return sql`(select name from api_keys k where k.id = ${id} and k.org_id = ${org_id})`
+  if (kind === 'person') return sql`(select name from users u where u.id = ${id})`
   return sql`null::text`
 }
 

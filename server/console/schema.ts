@@ -15,3 +15,16 @@ export const SiteView = Type.Object({
   translates: Type.Boolean({ description: 'Japanese video prompts are translated; when false, their jobs fail.' }),
 })
 export type SiteView = Static<typeof SiteView>
+
+export const MakersQuery = Type.Object({
+  ids: Type.String({ minLength: 1, maxLength: 8192, description: 'Ids of videos and files, with commas between, at most 200.' }),
+})
+const Maker = Type.Object({
+  id: Type.String({ description: 'Of the video or file.' }),
+  object: Type.Literal('maker'),
+  user_id: Type.String(),
+  name: Type.Union([Type.String(), Type.Null()], { description: 'Null once the account has ended.' }),
+})
+export type Maker = Static<typeof Maker>
+export const MakerList = Type.Object({ object: Type.Literal('list'), data: Type.Array(Maker) })
+export type MakerList = Static<typeof MakerList>

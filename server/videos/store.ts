@@ -135,6 +135,20 @@ export async function findJob(db: Db, org_id: string, id: string): Promise<Video
   return (row as VideoJobRow | undefined) ?? null
 }
 
+/** Who made those of the jobs that the organization has. */
+export async function findVideoMakers(
+  db: Db,
+  { org_id, ids }: { org_id: string; ids: readonly string[] },
+): Promise<Array<{ id: string; user_id: string; name: string | null }>> {
+  return db
+    .selectFrom('video_jobs as j')
+    .leftJoin('users as u', 'u.id', 'j.user_id')
+    .select(['j.id', 'j.user_id', 'u.name'])
+    .where('j.org_id', '=', org_id)
+    .where('j.id', 'in', ids)
+    .execute()
+}
+
 /** For background work only, which acts for no caller. */
 export async function findJobOfAnyOrg(db: Db, id: string): Promise<VideoJobRow | null> {
   const row = await db.selectFrom('video_jobs').selectAll().where('id', '=', id).executeTakeFirst()

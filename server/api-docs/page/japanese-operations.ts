@@ -87,6 +87,7 @@ export const JAPANESE_OPERATIONS: Readonly<Record<string, string>> = {
   'Calls with it are rejected within seconds.': '数秒以内に、そのキーによる呼び出しは拒否されます。',
   'Whether members may delete what others have made.': 'ほかの人が作成したものをメンバーが削除できるかどうか。',
   'For owners and admins.': 'オーナーと管理者のみ。',
+  'What is gone, or another organization’s, is left out.': 'すでにないものや、ほかの組織のものは含まれません。',
   'Each with their role.': 'それぞれのロールも示します。',
   'The last owner of an organization keeps that role.': '組織の最後のオーナーのロールは変更できません。',
   'Their API keys in it are revoked.': 'この組織でのその人の API キーは無効になります。',

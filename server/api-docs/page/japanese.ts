@@ -129,6 +129,10 @@ export const JAPANESE: Readonly<Record<string, string>> = {
   'Change the settings of this organization': 'この組織の設定を変更する',
   'Which videos and files members may delete: their own, or those of everybody. Owners and admins may delete all.':
     'メンバーが削除できる動画とファイル：own は自分のもの、all は全員のもの。オーナーと管理者はすべて削除できます。',
+  'Who made these videos and files of this organization': 'この組織の動画とファイルを作成した人',
+  'Ids of videos and files, with commas between, at most 200.': '動画とファイルの ID。コンマ区切りで 200 件まで。',
+  'Of the video or file.': '動画またはファイルの ID。',
+  'Null once the account has ended.': 'アカウントがなくなった後は null。',
   'List the people of this organization': 'この組織のメンバーの一覧',
   'Give a person another role': 'メンバーの権限を変更する',
   'Remove a member from this organization': 'この組織からメンバーを削除する',

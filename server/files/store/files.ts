@@ -87,6 +87,20 @@ export async function findFiles(
   return new Map(rows.map((row) => [row.id, row]))
 }
 
+/** Who made those of the files that the organization has. */
+export async function findFileMakers(
+  db: Db,
+  { org_id, ids }: { org_id: string; ids: readonly string[] },
+): Promise<Array<{ id: string; user_id: string; name: string | null }>> {
+  return db
+    .selectFrom('files as f')
+    .leftJoin('users as u', 'u.id', 'f.user_id')
+    .select(['f.id', 'f.user_id', 'u.name'])
+    .where('f.org_id', '=', org_id)
+    .where('f.id', 'in', ids)
+    .execute()
+}
+
 /** For signed URLs alone: the caller has no organization, and the signature is checked against the row's own. */
 export async function findFileForSignature(db: Db, file: { id: string; now: Date }): Promise<FileRow | null> {
   const query = db.selectFrom('files').selectAll().where('id', '=', file.id).where('expires_at', '>', file.now)

@@ -117,3 +117,16 @@ test('an entry of a deletion counts as stored, so that uploading and deleting in
   const { files, records } = await stored()
   assert.deepEqual({ files, records }, { files: 0, records: 3 * 1024 })
 })
+
+test('everybody in an organization sees who made its videos and files, and nobody sees more', async () => {
+  const paths = await thingsOf(owner)
+  const ids = paths.map((path) => path.split('/').at(-1)!)
+  const makers = (person: TestPerson) => send(app, 'GET', `/console/makers?ids=${ids},video_none`, browser(person))
+  assert.deepEqual((await makers(member)).body, {
+    object: 'list',
+    data: ids.map((id) => ({ id, object: 'maker', user_id: owner.user_id, name: 'owner' })),
+  })
+  assert.deepEqual((await makers(await newCustomer(app))).body.data, [])
+  const many = await send(app, 'GET', `/console/makers?ids=${Array.from({ length: 201 }, (_, n) => n)}`, browser(member))
+  assertRefused(many, { status: 400, code: 'invalid_value', param: 'ids' })
+})

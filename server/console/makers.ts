@@ -1,0 +1,25 @@
+import { findFileMakers } from '../files/store/files.ts'
+import { type Endpoint, endpoint } from '../identity/caller/endpoint.ts'
+import { ApiError } from '../platform/errors.ts'
+import { findVideoMakers } from '../videos/store.ts'
+import { MakerList, MakersQuery } from './schema.ts'
+
+const IDS_MAX = 200
+
+/** Who made videos and files, by their ids: what the console shows beside them. */
+export const readMakers: Endpoint = endpoint({
+  method: 'GET',
+  path: '/console/makers',
+  auth: 'session',
+  summary: 'Who made these videos and files of this organization',
+  description: 'What is gone, or another organization’s, is left out.',
+  query: MakersQuery,
+  response: MakerList,
+  async handle(ctx, { principal, query }) {
+    const ids = [...new Set(query.ids.split(','))]
+    if (ids.length > IDS_MAX) throw new ApiError('invalid_value', `At most ${IDS_MAX} ids at once.`, { param: 'ids' })
+    const wanted = { org_id: principal.org_id, ids }
+    const [videos, files] = await Promise.all([findVideoMakers(ctx.db, wanted), findFileMakers(ctx.db, wanted)])
+    return { object: 'list', data: [...videos, ...files].map((maker) => ({ object: 'maker', ...maker })) }
+  },
+})
