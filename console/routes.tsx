@@ -14,6 +14,7 @@ import { Shell } from './shell/shell.tsx'
 import { withTexts } from './text/languages.ts'
 import { noteHistory } from './ui/back.ts'
 import { Toasts } from './ui/overlay/toast.tsx'
+import { UndoToasts } from './ui/overlay/undo.tsx'
 import { focusTitle } from './ui/title-focus.ts'
 
 type RouterContext = { queries: QueryClient }
@@ -169,7 +170,9 @@ function Root() {
   return (
     <>
       <Outlet />
-      <Toasts />
+      <Toasts>
+        <UndoToasts />
+      </Toasts>
     </>
   )
 }

@@ -1,7 +1,14 @@
 import { failureFrom, noAnswer } from './failure.ts'
 
 export type Query = Record<string, string | number | boolean | null | undefined>
-export type RequestOptions = { body?: unknown; query?: Query; signal?: AbortSignal; headers?: Record<string, string> }
+export type RequestOptions = {
+  body?: unknown
+  query?: Query
+  signal?: AbortSignal
+  headers?: Record<string, string>
+  /** Sent although the page is left meanwhile. */
+  keepalive?: boolean
+}
 export type RequestMethod = 'GET' | 'POST' | 'PATCH' | 'PUT' | 'DELETE'
 
 /**
@@ -19,11 +26,12 @@ export async function openRequest(
   path: string,
   options: RequestOptions = {},
 ): Promise<Response> {
-  const { body, query, signal, headers } = options
+  const { body, query, signal, headers, keepalive = false } = options
   const json = body !== undefined && !(body instanceof FormData)
   const response = await fetch(path + queryOf(query), {
     method,
     credentials: 'same-origin',
+    keepalive,
     headers: { ...(json && { 'content-type': 'application/json' }), ...headers },
     body: json ? JSON.stringify(body) : ((body as FormData | undefined) ?? null),
     ...(signal && { signal }),

@@ -7,6 +7,11 @@ import { isImage, PIXELS_MAX, pixelsOf } from './image-file.ts'
 export type Purpose = 'vision' | 'video' | 'audio' | 'user_data' | 'assistants' | 'batch' | 'fine-tune' | 'evals'
 export type StoredFile = Omit<Static<typeof FileObject>, 'purpose'> & { purpose: Purpose }
 
+/** Where the API has a file. */
+export function filePath({ id }: Pick<StoredFile, 'id'>): string {
+  return `/v1/files/${encodeURIComponent(id)}`
+}
+
 type UploadOptions = {
   purpose: Purpose
   expires_after_seconds?: number

@@ -145,7 +145,7 @@ function Purpose({ entry }: { entry: Entry }): ReactNode {
   return <Lines first={t('kind_chat', { model: model ?? '', tokens })} second={note} />
 }
 
-/** Whose charge it is and by which key. Members see only their own name. */
+/** Whose charge it is and by which key. */
 function Who({ entry }: { entry: Entry }): ReactNode {
   const t = useText('billing')
   const { kind, user_id, user_name, key_id, key_name } = entry

@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query'
 import { failureOf } from '../api/failure.ts'
 import { openRequest } from '../api/request.ts'
-import type { StoredFile } from '../api/upload.ts'
+import { filePath, type StoredFile } from '../api/upload.ts'
 
 /** Of a text, only so much is shown. */
 const TEXT_BYTES_MAX = 131_072
@@ -13,8 +13,8 @@ export type DocumentContent =
   | { kind: 'image' | 'video' | 'audio' | 'other' }
 
 /** Where the bytes of a file are. */
-export function contentPath({ id }: Pick<StoredFile, 'id'>): string {
-  return `/v1/files/${encodeURIComponent(id)}/content`
+export function contentPath(file: Pick<StoredFile, 'id'>): string {
+  return `${filePath(file)}/content`
 }
 
 /** Reads as much of a document as its preview needs. */

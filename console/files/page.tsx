@@ -2,9 +2,10 @@ import { useQueryClient } from '@tanstack/react-query'
 import { useNavigate, useSearch } from '@tanstack/react-router'
 import { Copy, Download, Ellipsis, Eye, FileText, Film, Folder, Image, Music, Trash2 } from 'lucide-react'
 import { useState } from 'react'
+import type { Maker } from '../../server/console/schema.ts'
+import { useMakers, useMayDelete } from '../api/deleting.ts'
 import { usePagedList } from '../api/queries.ts'
-import { request } from '../api/request.ts'
-import type { Purpose, StoredFile } from '../api/upload.ts'
+import { filePath, type Purpose, type StoredFile } from '../api/upload.ts'
 import { useText } from '../text/use-text.ts'
 import { IconButton } from '../ui/button.tsx'
 import { Id } from '../ui/data/code.tsx'
@@ -12,9 +13,9 @@ import { DateTime, useFormat } from '../ui/data/format.tsx'
 import { type Column, Table } from '../ui/data/table.tsx'
 import { Select } from '../ui/form/input.tsx'
 import { EmptyState, PageHeader } from '../ui/layout.tsx'
-import { ConfirmDialog } from '../ui/overlay/dialog.tsx'
 import { Menu } from '../ui/overlay/menu.tsx'
 import { toast } from '../ui/overlay/toast.tsx'
+import { deleteWithUndo, useDeleting } from '../ui/overlay/undo.tsx'
 import { contentPath } from './content.ts'
 import { PreviewDialog } from './preview-dialog.tsx'
 import { OFFERED, PURPOSES } from './purposes.ts'
@@ -30,10 +31,14 @@ export function FilesPage() {
   const purpose = PURPOSES.find((each) => each === asked) ?? ''
   const setPurpose = (next: Purpose | '') =>
     void navigate({ to: '.', search: next === '' ? {} : { purpose: next }, replace: true, resetScroll: false })
-  const list = usePagedList<StoredFile>(FILES, '/v1/files', { limit: PER_PAGE, purpose })
+  const stored = usePagedList<StoredFile>(FILES, '/v1/files', { limit: PER_PAGE, purpose })
+  const deleting = useDeleting()
+  const list = { ...stored, rows: stored.rows?.filter((file) => !deleting.has(filePath(file))) ?? null }
   const [shown, setShown] = useState<StoredFile | null>(null)
-  const [deleting, setDeleting] = useState<StoredFile | null>(null)
-  const columns = useColumns({ onShow: setShown, onDelete: setDeleting })
+  const remove = useDelete()
+  const makers = useMakers((stored.rows ?? []).slice(-200).map(({ id }) => id))
+  const mayDelete = useMayDelete()
+  const columns = useColumns({ onShow: setShown, onDelete: remove, mayDelete, makers })
   const isThere = (each: Purpose) => each === purpose || list.rows?.some((file) => file.purpose === each) === true
   const purposes = PURPOSES.filter((each) => OFFERED.some((offered) => offered === each) || isThere(each))
   const empty =
@@ -72,13 +77,25 @@ export function FilesPage() {
         onOpen={setShown}
         skeletonRows={4}
       />
-      <PreviewDialog file={shown} onClose={() => setShown(null)} onDelete={setDeleting} />
-      <DeleteDialog file={deleting} onClose={() => setDeleting(null)} onDeleted={() => setShown(null)} />
+      <PreviewDialog
+        file={shown}
+        mayDelete={shown !== null && mayDelete(makers.get(shown.id))}
+        onClose={() => setShown(null)}
+        onDelete={(file) => {
+          setShown(null)
+          remove(file)
+        }}
+      />
     </>
   )
 }
 
-type Actions = { onShow: (file: StoredFile) => void; onDelete: (file: StoredFile) => void }
+type Actions = {
+  onShow: (file: StoredFile) => void
+  onDelete: (file: StoredFile) => void
+  makers: ReadonlyMap<string, Maker>
+  mayDelete: (maker: Maker | undefined) => boolean
+}
 
 function useColumns(actions: Actions): Column<StoredFile>[] {
   const t = useText('files')
@@ -97,6 +114,11 @@ function useColumns(actions: Actions): Column<StoredFile>[] {
       align: 'end',
       className: 'whitespace-nowrap',
       cell: ({ bytes: size }) => bytes(size),
+    },
+    {
+      key: 'maker',
+      header: t('column_maker'),
+      cell: ({ id }) => <MakerName maker={actions.makers.get(id)} />,
     },
     { key: 'created', header: t('column_created'), cell: ({ created_at }) => <DateTime at={created_at} /> },
     { key: 'expires', header: t('column_expires'), cell: ({ expires_at }) => <DateTime at={expires_at} relative /> },
@@ -139,7 +161,15 @@ function Name({ file, onShow }: { file: StoredFile; onShow: (file: StoredFile) =
   )
 }
 
-function FileMenu({ file, onShow, onDelete }: Actions & { file: StoredFile }) {
+function MakerName({ maker }: { maker: Maker | undefined }) {
+  return (
+    <span title={maker?.user_id} className="[overflow-wrap:anywhere]">
+      {maker ? (maker.name ?? maker.user_id) : '…'}
+    </span>
+  )
+}
+
+function FileMenu({ file, onShow, onDelete, makers, mayDelete }: Actions & { file: StoredFile }) {
   const t = useText('files')
   const kit = useText('kit')
   const copy = () =>
@@ -155,34 +185,24 @@ function FileMenu({ file, onShow, onDelete }: Actions & { file: StoredFile }) {
         { href: contentPath(file), label: t('download'), icon: <Download />, download: true },
         { label: t('copy_id'), icon: <Copy />, onSelect: () => void copy() },
         'line',
-        { label: t('delete'), icon: <Trash2 />, danger: true, onSelect: () => onDelete(file) },
+        {
+          ...{ label: t('delete'), icon: <Trash2 />, danger: true, onSelect: () => onDelete(file) },
+          ...(!mayDelete(makers.get(file.id)) && { disabled: true, hint: kit('delete_own_only') }),
+        },
       ]}
     />
   )
 }
 
-type DeleteProps = { file: StoredFile | null; onClose: () => void; onDeleted: () => void }
-
-function DeleteDialog({ file, onClose, onDeleted }: DeleteProps) {
+function useDelete(): (file: StoredFile) => void {
   const t = useText('files')
   const queries = useQueryClient()
-  if (file === null) return null
-  const { id, filename: name } = file
-  const remove = async () => {
-    await request('DELETE', `/v1/files/${id}`)
-    toast(t('deleted', { name }))
-    onDeleted()
-    await queries.invalidateQueries({ queryKey: FILES })
-  }
-  return (
-    <ConfirmDialog
-      open
-      onOpenChange={(open) => !open && onClose()}
-      title={t('delete_title', { name })}
-      confirmLabel={t('delete')}
-      onConfirm={remove}
-    >
-      <p>{t('delete_text')}</p>
-    </ConfirmDialog>
-  )
+  const reload = () => queries.invalidateQueries({ queryKey: FILES })
+  return (file) =>
+    deleteWithUndo({
+      path: filePath(file),
+      text: t('deleted', { name: file.filename }),
+      onDeleted: reload,
+      onRestored: reload,
+    })
 }

@@ -11,17 +11,32 @@ import { Skeleton } from '../ui/layout.tsx'
 import { Dialog } from '../ui/overlay/dialog.tsx'
 import { contentPath, useDocument } from './content.ts'
 
-type Props = { file: StoredFile | null; onClose: () => void; onDelete: (file: StoredFile) => void }
+type Props = {
+  file: StoredFile | null
+  mayDelete: boolean
+  onClose: () => void
+  onDelete: (file: StoredFile) => void
+}
 
 /** A preview of a file with its properties. */
-export function PreviewDialog({ file, onClose, onDelete }: Props) {
+export function PreviewDialog({ file, mayDelete, onClose, onDelete }: Props) {
   const t = useText('files')
+  const kit = useText('kit')
   if (file === null) return null
   const actions = (
     <>
-      <Button variant="ghost" icon={<Trash2 />} className="-ms-3.5 me-auto text-danger!" onClick={() => onDelete(file)}>
-        {t('delete')}
-      </Button>
+      {mayDelete ? (
+        <Button
+          variant="ghost"
+          icon={<Trash2 />}
+          className="-ms-3.5 me-auto text-danger!"
+          onClick={() => onDelete(file)}
+        >
+          {t('delete')}
+        </Button>
+      ) : (
+        <p className="me-auto self-center text-[0.8125rem] text-muted">{kit('delete_own_only')}</p>
+      )}
       <a href={contentPath(file)} download className={buttonClass()}>
         <Download aria-hidden />
         {t('download')}

@@ -8,13 +8,21 @@ import { type Column, Table } from '../ui/data/table.tsx'
 export function Activity() {
   const t = useText('members')
   const list = usePagedList<ActivityEntry>(['activity'], '/console/activity', { limit: 20 })
+  const settingOf = ({ to }: ActivityEntry['details'] & { to?: unknown }) => t(to === 'own' ? 'deleting.own' : 'deleting.all')
   const columns: Column<ActivityEntry>[] = [
     { key: 'when', header: t('activity.column_when'), cell: ({ created_at }) => <DateTime at={created_at} /> },
     {
       key: 'what',
       header: t('activity.column_what'),
       lead: true,
-      cell: ({ action }) => t(`activity.${nameOf(action)}`),
+      cell: ({ action, target }) => (
+        <span className="flex min-w-0 flex-col">
+          {t(`activity.${nameOf(action)}`)}
+          {DELETIONS.has(action) && target !== null && (
+            <span className="font-mono text-xs font-normal text-muted [overflow-wrap:anywhere]">{target}</span>
+          )}
+        </span>
+      ),
     },
     {
       key: 'who',
@@ -30,7 +38,11 @@ export function Activity() {
     {
       key: 'details',
       header: t('activity.column_details'),
-      cell: ({ details }) => <span className="text-muted [overflow-wrap:anywhere]">{wordsOf(details)}</span>,
+      cell: ({ action, details }) => (
+        <span className="text-muted [overflow-wrap:anywhere]">
+          {action === 'organization.members_delete' ? settingOf(details) : wordsOf(details)}
+        </span>
+      ),
     },
   ]
   const empty = <p className="px-4 py-6 text-center text-sm text-muted">{t('activity.empty')}</p>
@@ -46,9 +58,13 @@ function wordsOf(details: ActivityEntry['details']): string {
   return [...change, ...Object.values(others).flat()].join(' · ')
 }
 
+/** Of these the id is what remains. */
+const DELETIONS: ReadonlySet<string> = new Set(['video.delete', 'file.delete'])
+
 const ACTIONS = [
   'organization_create',
   'organization_plan',
+  'organization_members_delete',
   'credits_grant',
   'member_add',
   'member_role',
@@ -61,6 +77,8 @@ const ACTIONS = [
   'api_key_create',
   'api_key_revoke',
   'video_cancel',
+  'video_delete',
+  'file_delete',
   'webhook_endpoint_create',
   'webhook_endpoint_change',
   'webhook_endpoint_rotate_secret',

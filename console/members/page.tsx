@@ -5,6 +5,7 @@ import { useText } from '../text/use-text.ts'
 import { Button } from '../ui/button.tsx'
 import { EmptyState, PageHeader } from '../ui/layout.tsx'
 import { Activity } from './activity.tsx'
+import { Deleting } from './deleting.tsx'
 import { Invitations } from './invitations.tsx'
 import { InviteDialog } from './invite-dialog.tsx'
 import { People } from './people.tsx'
@@ -39,6 +40,8 @@ export function MembersPage() {
       <People />
       <h2 className="mt-8 mb-3 text-sm font-semibold">{t('invitations')}</h2>
       <Invitations />
+      <h2 className="mt-8 mb-3 text-sm font-semibold">{t('deleting.title')}</h2>
+      <Deleting />
       <h2 className="mt-8 mb-3 text-sm font-semibold">{t('activity.title')}</h2>
       <Activity />
       <InviteDialog open={inviting} onOpenChange={setInviting} />

@@ -7,6 +7,7 @@ import { useText } from '../text/use-text.ts'
 import { Avatar } from '../ui/data/badge.tsx'
 import { Menu } from '../ui/overlay/menu.tsx'
 import { toast } from '../ui/overlay/toast.tsx'
+import { finishDeletions } from '../ui/overlay/undo.tsx'
 
 /** Who is signed in, and the way out. */
 export function AccountMenu() {
@@ -17,6 +18,7 @@ export function AccountMenu() {
   const signOut = useSignOut()
   const leave = async () => {
     try {
+      await finishDeletions()
       await signOut.mutateAsync()
       await navigate({ to: '/sign-in' })
       endSession(queries)

@@ -6,6 +6,7 @@ import { Avatar } from '../ui/data/badge.tsx'
 import { useFailureTexts } from '../ui/failure-text.ts'
 import { Menu } from '../ui/overlay/menu.tsx'
 import { toast } from '../ui/overlay/toast.tsx'
+import { finishDeletions } from '../ui/overlay/undo.tsx'
 
 /** Which organization the person acts in; a menu when there are several. */
 export function OrganizationSwitcher() {
@@ -26,6 +27,7 @@ export function OrganizationSwitcher() {
   const choose = async (id: string, name: string) => {
     if (id === organization.id) return
     try {
+      await finishDeletions()
       await change.mutateAsync(id)
       await navigate({ to: '/videos' })
       toast(t('switched', { name }))

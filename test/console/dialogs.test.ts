@@ -56,7 +56,7 @@ test('focus goes back to the button of the menu whose entry opened a dialog', as
   const { page, close } = await openConsole(browser, { app, as: person, path: `/videos/${body.id}` })
   const opener = page.getByRole('button', { name: 'More actions' })
   await opener.click()
-  await page.getByRole('menuitem', { name: 'Delete' }).click()
+  await page.getByRole('menuitem', { name: 'View code' }).click()
   await page.getByRole('dialog').waitFor()
   await page.keyboard.press('Escape')
   await page.getByRole('dialog').waitFor({ state: 'detached' })

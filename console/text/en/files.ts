@@ -4,14 +4,12 @@ export default {
   column_actions: 'Actions',
   column_created: 'Uploaded',
   column_expires: 'Expires',
+  column_maker: 'Uploaded by',
   column_name: 'Name',
   column_purpose: 'Purpose',
   column_size: 'Size',
   copy_id: 'Copy ID',
   delete: 'Delete',
-  delete_text:
-    'This permanently deletes the file for everyone in the organization. Videos that need it and have not started yet will fail, at no cost.',
-  delete_title: 'Delete “{{name}}”?',
   deleted: '“{{name}}” deleted',
   description:
     'Upload a file once and use its ID in videos, chat and responses. Files are shared with everyone in the organization and deleted after 30 days.',

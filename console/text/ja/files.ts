@@ -4,14 +4,12 @@ export default {
   column_actions: '操作',
   column_created: 'アップロード日時',
   column_expires: '有効期限',
+  column_maker: 'アップロードした人',
   column_name: '名前',
   column_purpose: '用途',
   column_size: 'サイズ',
   copy_id: 'ID をコピー',
   delete: '削除',
-  delete_text:
-    'ファイルは完全に削除され、組織の全員が使えなくなります。このファイルを使う、まだ開始されていない動画は失敗しますが、料金はかかりません。',
-  delete_title: '「{{name}}」を削除しますか？',
   deleted: '「{{name}}」を削除しました',
   description:
     '一度アップロードすれば、その ID を動画、チャット、レスポンスで使えます。ファイルは組織の全員で共有され、30 日後に削除されます。',

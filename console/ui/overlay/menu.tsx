@@ -2,6 +2,7 @@ import { Check } from 'lucide-react'
 import { DropdownMenu as Radix } from 'radix-ui'
 import type { ReactElement, ReactNode } from 'react'
 import { cx } from '../class-names.ts'
+import { focusTitle } from '../title-focus.ts'
 
 export type MenuItem =
   | {
@@ -37,6 +38,7 @@ export function Menu({
           align={align}
           sideOffset={6}
           collisionPadding={8}
+          onCloseAutoFocus={keepFocus}
           className={cx(
             'z-50 max-h-(--radix-dropdown-menu-content-available-height) max-w-80 animate-rise overflow-y-auto rounded-xl border border-line bg-raised p-1 shadow-float',
             width,
@@ -50,6 +52,14 @@ export function Menu({
       </Radix.Portal>
     </Radix.Root>
   )
+}
+
+/** An item may have removed what the menu belongs to, with its trigger. */
+function keepFocus(event: Event): void {
+  const trigger = (event.currentTarget as Element).getAttribute('aria-labelledby')
+  if (trigger !== null && document.getElementById(trigger)) return
+  event.preventDefault()
+  focusTitle()
 }
 
 const ITEM =

@@ -31,8 +31,8 @@ function listen(listener: () => void): () => void {
 // A toast may quote what the person wrote.
 onSignOut(() => set([]))
 
-/** Where toasts appear. Once, at the root. */
-export function Toasts() {
+/** Where toasts appear, `children` among them. Once, at the root. */
+export function Toasts({ children }: { children?: ReactNode }) {
   const t = useText('kit')
   const toasts = useSyncExternalStore(listen, () => shown)
   return (
@@ -55,9 +55,10 @@ export function Toasts() {
           </Radix.Close>
         </Radix.Root>
       ))}
+      {children}
       <Radix.Viewport
         label={t('notifications')}
-        className="fixed end-4 bottom-[calc(1rem+env(safe-area-inset-bottom))] z-60 flex w-[min(24rem,calc(100vw-2rem))] flex-col gap-2 outline-none"
+        className="fixed end-4 bottom-[calc(1rem+env(safe-area-inset-bottom))] z-60 flex max-h-[calc(100dvh-2rem)] w-[min(24rem,calc(100vw-2rem))] flex-col gap-2 overflow-y-auto outline-none"
       />
     </Radix.Provider>
   )

@@ -1,7 +1,7 @@
 import { Check } from 'lucide-react'
 import { useState } from 'react'
 import { usePagedList } from '../../api/queries.ts'
-import type { StoredFile } from '../../api/upload.ts'
+import { filePath, type StoredFile } from '../../api/upload.ts'
 import { useText } from '../../text/use-text.ts'
 import { Button } from '../../ui/button.tsx'
 import { cx } from '../../ui/class-names.ts'
@@ -9,6 +9,7 @@ import { useFormat } from '../../ui/data/format.tsx'
 import { FailureNote } from '../../ui/failure-note.tsx'
 import { Skeleton } from '../../ui/layout.tsx'
 import { Dialog } from '../../ui/overlay/dialog.tsx'
+import { useDeleting } from '../../ui/overlay/undo.tsx'
 import { RULES, type Slot } from '../draft/attachments.ts'
 import { MediaPreview } from './preview.tsx'
 
@@ -20,6 +21,8 @@ export function UploadedPicker({ slot, onClose, onChoose }: Props) {
   const kit = useText('kit')
   const { purpose, count_max } = RULES[slot]
   const list = usePagedList<StoredFile>(['files'], '/v1/files', { purpose, limit: 60 })
+  const deleting = useDeleting()
+  const files = list.rows?.filter((file) => !deleting.has(filePath(file))) ?? null
   const [chosen, setChosen] = useState<StoredFile[]>([])
   const toggle = (file: StoredFile) =>
     setChosen((now) => {
@@ -47,13 +50,13 @@ export function UploadedPicker({ slot, onClose, onChoose }: Props) {
       }
     >
       {list.error ? <FailureNote error={list.error} onRetry={list.reload} /> : null}
-      {list.rows?.length === 0 ? (
+      {files?.length === 0 ? (
         <p className="py-10 text-center text-sm text-muted">{t('picker.none')}</p>
       ) : (
         <div className="grid grid-cols-[repeat(auto-fill,minmax(7.5rem,1fr))] gap-2">
-          {list.rows === null
+          {files === null
             ? [...Array(8).keys()].map((each) => <Skeleton key={each} className="h-32 rounded-lg" />)
-            : list.rows.map((file) => (
+            : files.map((file) => (
                 <FileChoice
                   key={file.id}
                   {...{ slot, file }}

@@ -1,6 +1,7 @@
 import { useQueryClient } from '@tanstack/react-query'
 import { Ban, Code as CodeIcon, Download, Ellipsis, RotateCcw, Trash2 } from 'lucide-react'
 import { useState } from 'react'
+import { useMakers, useMayDelete } from '../../api/deleting.ts'
 import { isFailure } from '../../api/failure.ts'
 import { request } from '../../api/request.ts'
 import { useText } from '../../text/use-text.ts'
@@ -9,6 +10,7 @@ import { Button, buttonClass, IconButton } from '../../ui/button.tsx'
 import { ConfirmDialog } from '../../ui/overlay/dialog.tsx'
 import { Menu } from '../../ui/overlay/menu.tsx'
 import { toast } from '../../ui/overlay/toast.tsx'
+import { deleteWithUndo } from '../../ui/overlay/undo.tsx'
 import { contentPath, isRunning, type VideoJob, videoPath } from '../jobs/job.ts'
 import { applyJob, forgetJob } from '../jobs/job-cache.ts'
 import { RequestCode } from './request-code.tsx'
@@ -18,7 +20,11 @@ import { useUseAgain } from './use-again.ts'
 export function VideoActions({ job }: { job: VideoJob }) {
   const t = useText('videos')
   const fillStudio = useUseAgain()
-  const [asking, setAsking] = useState<'cancel' | 'delete' | 'code' | null>(null)
+  const remove = useDelete(job)
+  const maker = useMakers([job.id]).get(job.id)
+  const mayDelete = useMayDelete()(maker)
+  const kit = useText('kit')
+  const [asking, setAsking] = useState<'cancel' | 'code' | null>(null)
   const runs = isRunning(job)
   const close = (open: boolean) => !open && setAsking(null)
   return (
@@ -55,11 +61,15 @@ export function VideoActions({ job }: { job: VideoJob }) {
           { label: t('as_code'), icon: <CodeIcon />, onSelect: () => setAsking('code') },
           ...(runs
             ? []
-            : [{ label: t('delete'), icon: <Trash2 />, danger: true, onSelect: () => setAsking('delete') }]),
+            : [
+                {
+                  ...{ label: t('delete'), icon: <Trash2 />, danger: true, onSelect: () => void remove() },
+                  ...(!mayDelete && { disabled: true, hint: kit('delete_own_only') }),
+                },
+              ]),
         ]}
       />
       <CancelDialog job={job} open={asking === 'cancel'} onOpenChange={close} />
-      <DeleteDialog job={job} open={asking === 'delete'} onOpenChange={close} />
       {asking === 'code' && <RequestCode job={job} onClose={() => setAsking(null)} />}
     </>
   )
@@ -97,19 +107,19 @@ function CancelDialog({ job, open, onOpenChange }: AskProps) {
   )
 }
 
-function DeleteDialog({ job, open, onOpenChange }: AskProps) {
+/** Removes the job from the list, and deletes it unless the person undoes that. */
+function useDelete(job: VideoJob): () => Promise<void> {
   const t = useText('videos')
   const queries = useQueryClient()
   const { goBack } = useBackTo('/videos')
-  const remove = async () => {
-    await request('DELETE', videoPath(job.id))
+  return async () => {
     await goBack()
+    deleteWithUndo({
+      path: videoPath(job.id),
+      text: t('deleted_done'),
+      onDeleted: () => forgetJob(queries, job.id),
+      onRestored: () => queries.invalidateQueries({ queryKey: ['videos'] }),
+    })
     forgetJob(queries, job.id)
-    toast(t('deleted_done'))
   }
-  return (
-    <ConfirmDialog {...{ open, onOpenChange }} title={t('delete_title')} confirmLabel={t('delete')} onConfirm={remove}>
-      <p>{t('delete_text')}</p>
-    </ConfirmDialog>
-  )
 }

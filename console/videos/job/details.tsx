@@ -1,4 +1,5 @@
 import type { ReactNode } from 'react'
+import { useMakers } from '../../api/deleting.ts'
 import { useVideoModels } from '../../api/video-models.ts'
 import { useText } from '../../text/use-text.ts'
 import { cx } from '../../ui/class-names.ts'
@@ -16,6 +17,7 @@ export function JobDetails({ job }: { job: VideoJob }) {
   const t = useText('videos')
   const models = useVideoModels().data
   const model = models?.find(({ id }) => id === job.model)
+  const maker = useMakers([job.id]).get(job.id)
   const { created_at, completed_at, expires_at } = job
   return (
     <Card title={t('settings')}>
@@ -27,6 +29,11 @@ export function JobDetails({ job }: { job: VideoJob }) {
         <SubmittedFiles job={job} />
         <Setting name={t('setting.cost')}>
           <Money amount={job.cost} currency={job.currency} digits="exact" /> <CostNote job={job} />
+        </Setting>
+        <Setting name={t('setting.maker')}>
+          <span title={maker?.user_id} className="[overflow-wrap:anywhere]">
+            {maker ? (maker.name ?? maker.user_id) : '…'}
+          </span>
         </Setting>
         <Setting name={t('setting.created')}>
           <DateTime at={created_at} />

@@ -7,9 +7,10 @@ import { Button, ButtonLink } from '../../ui/button.tsx'
 import { CopyButton } from '../../ui/data/code.tsx'
 import { FailureNote } from '../../ui/failure-note.tsx'
 import { Card, EmptyState, PageHeader, Skeleton, usePageTitle } from '../../ui/layout.tsx'
+import { useDeleting } from '../../ui/overlay/undo.tsx'
 import { useTitleFocus } from '../../ui/title-focus.ts'
 import { readablePrompt } from '../draft/prompt.ts'
-import { isRunning, type VideoJob } from '../jobs/job.ts'
+import { isRunning, type VideoJob, videoPath } from '../jobs/job.ts'
 import { useJob } from '../jobs/job-cache.ts'
 import { VideoActions } from './actions.tsx'
 import { JobDetails } from './details.tsx'
@@ -22,10 +23,17 @@ import { useUseAgain } from './use-again.ts'
 export function VideoPage() {
   const { id } = useParams({ from: '/shell/videos/$id' })
   const { data: job, error, refetch } = useJob(id)
+  const isDeleted = useDeleting().has(videoPath(id))
   return (
     <>
       <BackLink />
-      {job ? <Video job={job} /> : <NoVideo error={error} onRetry={() => void refetch()} />}
+      {isDeleted ? (
+        <MissingVideo />
+      ) : job ? (
+        <Video job={job} />
+      ) : (
+        <NoVideo error={error} onRetry={() => void refetch()} />
+      )}
     </>
   )
 }
@@ -116,6 +124,11 @@ function NoVideo({ error, onRetry }: { error: unknown; onRetry: () => void }) {
         <FailureNote error={error} onRetry={onRetry} />
       </>
     )
+  return <MissingVideo />
+}
+
+function MissingVideo() {
+  const t = useText('videos')
   return (
     <>
       <PageHeader title={t('title')} />

@@ -3,6 +3,7 @@ import { failureOf } from '../../api/failure.ts'
 import { showLiveVideos, usePollMs } from '../../api/live.ts'
 import type { Page } from '../../api/queries.ts'
 import { request } from '../../api/request.ts'
+import { isDeleting } from '../../ui/overlay/undo.tsx'
 import { isRunning, type VideoJob, videoPath } from './job.ts'
 import { type KnownList, withJobs, withPage } from './list-pages.ts'
 import { forgetPending } from './pending.ts'
@@ -13,7 +14,7 @@ const PAGE_LIMIT = 100
 const PAGE_KEPT_MS = 30_000
 
 showLiveVideos((queries, videos) => {
-  const changed = videos.flatMap((video) => ('deleted' in video ? [] : [video]))
+  const changed = videos.flatMap((video) => ('deleted' in video || isDeleting(videoPath(video.id)) ? [] : [video]))
   for (const video of videos) if ('deleted' in video) forgetJob(queries, video.id)
   applyJobs(queries, changed)
 })
@@ -23,7 +24,8 @@ export function pageQuery(queries: QueryClient, after: string | null, poll_ms: n
   return queryOptions({
     queryKey: ['videos', 'page', after],
     queryFn: async ({ signal }) => {
-      const page = await request<Page<VideoJob>>('GET', '/v1/videos', { query: { limit: PAGE_LIMIT, after }, signal })
+      const read = await request<Page<VideoJob>>('GET', '/v1/videos', { query: { limit: PAGE_LIMIT, after }, signal })
+      const page = { ...read, data: read.data.filter(({ id }) => !isDeleting(videoPath(id))) }
       queries.setQueryData<KnownList>(LIST_KEY, (list) => withPage(list, after, page))
       return page
     },
