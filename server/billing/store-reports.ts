@@ -92,8 +92,7 @@ export async function listLedgerPage(db: Db, asked: Asked, position: Position): 
 /** The name of a key or a person, even one that has left the organization; null for other groups. */
 function nameOf(kind: string | undefined, column: string, { org_id }: Asked) {
   const id = sql.ref(column)
-  if (kind === 'key')
-    return sql`(select name from api_keys k where k.id = ${id} and k.org_id = ${org_id})`
+  if (kind === 'key') return sql`(select name from api_keys k where k.id = ${id} and k.org_id = ${org_id})`
   if (kind === 'person') return sql`(select name from users u where u.id = ${id})`
   return sql`null::text`
 }

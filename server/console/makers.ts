@@ -1,5 +1,6 @@
 import { findFileMakers } from '../files/store/files.ts'
 import { type Endpoint, endpoint } from '../identity/caller/endpoint.ts'
+import { findNames } from '../identity/people/store.ts'
 import { ApiError } from '../platform/errors.ts'
 import { findVideoMakers } from '../videos/store.ts'
 import { MakerList, MakersQuery } from './schema.ts'
@@ -20,6 +21,14 @@ export const readMakers: Endpoint = endpoint({
     if (ids.length > IDS_MAX) throw new ApiError('invalid_value', `At most ${IDS_MAX} ids at once.`, { param: 'ids' })
     const wanted = { org_id: principal.org_id, ids }
     const [videos, files] = await Promise.all([findVideoMakers(ctx.db, wanted), findFileMakers(ctx.db, wanted)])
-    return { object: 'list', data: [...videos, ...files].map((maker) => ({ object: 'maker', ...maker })) }
+    const made = [...videos, ...files]
+    const names = await findNames(
+      ctx.db,
+      made.map(({ user_id }) => user_id),
+    )
+    return {
+      object: 'list',
+      data: made.map(({ id, user_id }) => ({ id, object: 'maker', user_id, name: names.get(user_id) ?? null })),
+    }
   },
 })

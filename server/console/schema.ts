@@ -17,7 +17,11 @@ export const SiteView = Type.Object({
 export type SiteView = Static<typeof SiteView>
 
 export const MakersQuery = Type.Object({
-  ids: Type.String({ minLength: 1, maxLength: 8192, description: 'Ids of videos and files, with commas between, at most 200.' }),
+  ids: Type.String({
+    minLength: 1,
+    maxLength: 8192,
+    description: 'Ids of videos and files, with commas between, at most 200.',
+  }),
 })
 const Maker = Type.Object({
   id: Type.String({ description: 'Of the video or file.' }),

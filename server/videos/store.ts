@@ -139,13 +139,12 @@ export async function findJob(db: Db, org_id: string, id: string): Promise<Video
 export async function findVideoMakers(
   db: Db,
   { org_id, ids }: { org_id: string; ids: readonly string[] },
-): Promise<Array<{ id: string; user_id: string; name: string | null }>> {
+): Promise<Array<{ id: string; user_id: string }>> {
   return db
-    .selectFrom('video_jobs as j')
-    .leftJoin('users as u', 'u.id', 'j.user_id')
-    .select(['j.id', 'j.user_id', 'u.name'])
-    .where('j.org_id', '=', org_id)
-    .where('j.id', 'in', ids)
+    .selectFrom('video_jobs')
+    .select(['id', 'user_id'])
+    .where('org_id', '=', org_id)
+    .where('id', 'in', ids)
     .execute()
 }
 

@@ -132,7 +132,6 @@ export const JAPANESE: Readonly<Record<string, string>> = {
   'Who made these videos and files of this organization': 'この組織の動画とファイルを作成した人',
   'Ids of videos and files, with commas between, at most 200.': '動画とファイルの ID。コンマ区切りで 200 件まで。',
   'Of the video or file.': '動画またはファイルの ID。',
-  'Null once the account has ended.': 'アカウントがなくなった後は null。',
   'List the people of this organization': 'この組織のメンバーの一覧',
   'Give a person another role': 'メンバーの権限を変更する',
   'Remove a member from this organization': 'この組織からメンバーを削除する',

@@ -91,13 +91,12 @@ export async function findFiles(
 export async function findFileMakers(
   db: Db,
   { org_id, ids }: { org_id: string; ids: readonly string[] },
-): Promise<Array<{ id: string; user_id: string; name: string | null }>> {
+): Promise<Array<{ id: string; user_id: string }>> {
   return db
-    .selectFrom('files as f')
-    .leftJoin('users as u', 'u.id', 'f.user_id')
-    .select(['f.id', 'f.user_id', 'u.name'])
-    .where('f.org_id', '=', org_id)
-    .where('f.id', 'in', ids)
+    .selectFrom('files')
+    .select(['id', 'user_id'])
+    .where('org_id', '=', org_id)
+    .where('id', 'in', ids)
     .execute()
 }
 

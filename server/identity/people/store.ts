@@ -161,6 +161,17 @@ export async function findUser(db: Db, idOrEmail: string): Promise<UserRow | nul
   return found ?? null
 }
 
+/** Names of people by their ids. */
+export async function findNames(db: Db, ids: readonly string[]): Promise<Map<string, string>> {
+  if (ids.length === 0) return new Map()
+  const rows = await db
+    .selectFrom('users')
+    .select(['id', 'name'])
+    .where('id', 'in', [...new Set(ids)])
+    .execute()
+  return new Map(rows.map(({ id, name }) => [id, name]))
+}
+
 export async function updateName(db: Db, change: { user_id: string; name: string; now: Date }): Promise<void> {
   const { user_id, name, now } = change
   await db.updateTable('users').set({ name, updated_at: now }).where('id', '=', user_id).execute()

@@ -127,6 +127,11 @@ test('everybody in an organization sees who made its videos and files, and nobod
     data: ids.map((id) => ({ id, object: 'maker', user_id: owner.user_id, name: 'owner' })),
   })
   assert.deepEqual((await makers(await newCustomer(app))).body.data, [])
-  const many = await send(app, 'GET', `/console/makers?ids=${Array.from({ length: 201 }, (_, n) => n)}`, browser(member))
+  const many = await send(
+    app,
+    'GET',
+    `/console/makers?ids=${Array.from({ length: 201 }, (_, n) => n)}`,
+    browser(member),
+  )
   assertRefused(many, { status: 400, code: 'invalid_value', param: 'ids' })
 })
