@@ -25,22 +25,22 @@ export function PreviewDialog({ file, mayDelete, onClose, onDelete }: Props) {
   if (file === null) return null
   const actions = (
     <>
+      <a href={contentPath(file)} download className={buttonClass()}>
+        <Download aria-hidden />
+        {t('download')}
+      </a>
       {mayDelete ? (
         <Button
           variant="ghost"
           icon={<Trash2 />}
-          className="-ms-3.5 me-auto text-danger!"
+          className="order-first -ms-3.5 me-auto text-danger!"
           onClick={() => onDelete(file)}
         >
           {t('delete')}
         </Button>
       ) : (
-        <p className="me-auto self-center text-[0.8125rem] text-muted">{kit('delete_own_only')}</p>
+        <p className="order-first me-auto self-center text-[0.8125rem] text-muted">{kit('delete_own_only')}</p>
       )}
-      <a href={contentPath(file)} download className={buttonClass()}>
-        <Download aria-hidden />
-        {t('download')}
-      </a>
     </>
   )
   return (

@@ -8,7 +8,8 @@ import { type Column, Table } from '../ui/data/table.tsx'
 export function Activity() {
   const t = useText('members')
   const list = usePagedList<ActivityEntry>(['activity'], '/console/activity', { limit: 20 })
-  const settingOf = ({ to }: ActivityEntry['details'] & { to?: unknown }) => t(to === 'own' ? 'deleting.own' : 'deleting.all')
+  const settingOf = ({ to }: ActivityEntry['details'] & { to?: unknown }) =>
+    t(to === 'own' ? 'deleting.own' : 'deleting.all')
   const columns: Column<ActivityEntry>[] = [
     { key: 'when', header: t('activity.column_when'), cell: ({ created_at }) => <DateTime at={created_at} /> },
     {

@@ -38,7 +38,7 @@ export function Deleting() {
           <Select<Choice>
             aria-label={t('deleting.label')}
             aria-describedby="members-delete-hint"
-            className="w-72 max-w-full"
+            className="w-84 max-w-full"
             value={change.isPending ? change.variables : data.members_delete}
             options={[
               { value: 'all', label: t('deleting.all') },
@@ -47,7 +47,7 @@ export function Deleting() {
             onChange={(choice) => change.mutate(choice)}
           />
         ) : (
-          <Skeleton className="h-9 w-72 max-w-full" />
+          <Skeleton className="h-9 w-84 max-w-full" />
         )}
       </div>
     </Card>

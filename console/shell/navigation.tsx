@@ -11,6 +11,7 @@ import {
   Users,
   Webhook,
 } from 'lucide-react'
+import { useIsManager } from '../api/session.ts'
 import { useText } from '../text/use-text.ts'
 
 const PLACES = [
@@ -21,10 +22,10 @@ const PLACES = [
   ],
   [
     { to: '/keys', text: 'keys', Icon: KeyRound },
-    { to: '/webhooks', text: 'webhooks', Icon: Webhook },
+    { to: '/webhooks', text: 'webhooks', Icon: Webhook, managers_only: true },
     { to: '/usage', text: 'usage', Icon: ChartColumn },
     { to: '/billing', text: 'billing', Icon: Receipt },
-    { to: '/members', text: 'members', Icon: Users },
+    { to: '/members', text: 'members', Icon: Users, managers_only: true },
   ],
   [
     { to: '/guides', text: 'guides', Icon: BookOpen },
@@ -32,14 +33,16 @@ const PLACES = [
   ],
 ] as const
 
-/** Where one can go. */
+/** Where one can go: members find nothing to do in some places. */
 export function Navigation() {
   const t = useText('shell')
+  const isManager = useIsManager()
+  const isOpen = (place: object) => isManager || !('managers_only' in place)
   return (
     <nav aria-label={t('navigation')} className="flex flex-col gap-4 px-3 py-2">
       {PLACES.map((group) => (
         <ul key={group[0].to} className="flex flex-col gap-0.5">
-          {group.map(({ to, text, Icon }) => (
+          {group.filter(isOpen).map(({ to, text, Icon }) => (
             <li key={to}>
               <Link
                 to={to}

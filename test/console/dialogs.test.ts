@@ -64,6 +64,19 @@ test('focus goes back to the button of the menu whose entry opened a dialog', as
   await close()
 })
 
+test('a dialog gives the focus to its first control, not to the button that closes it', async () => {
+  const { body } = await submit(app, person)
+  const { page, close } = await openConsole(browser, { app, as: person, path: `/videos/${body.id}` })
+  await page.getByRole('button', { name: 'Cancel video' }).click()
+  await hasFocus(page.getByRole('dialog').getByRole('button', { name: 'Keep rendering' }))
+  await page.keyboard.press('Escape')
+  await page.getByRole('dialog').waitFor({ state: 'detached' })
+  await page.getByRole('button', { name: 'View code' }).click()
+  await page.getByRole('dialog').waitFor()
+  await page.locator('[data-dialog-part] :focus').waitFor()
+  await close()
+})
+
 test('focus goes to the page title when the button is removed with its row', async () => {
   const colleague = await newColleague(app, person.org_id, { role: 'member' })
   const { page, close } = await openConsole(browser, { app, as: person, path: '/members' })

@@ -87,10 +87,17 @@ test('errors of an invitation are shown in the language of the reader, at their 
   await close()
 })
 
-test('a member sees who manages members instead of an error', async () => {
+test('a member sees who manages members instead of an error, and is not led there', async () => {
   const colleague = await newColleague(app, owner.org_id, { role: 'member' })
   const { page, close } = await openConsole(browser, { app, as: colleague, path: '/members', language: 'ja' })
   await page.getByRole('heading', { name: 'メンバーを管理できるのはオーナーと管理者です' }).waitFor()
+  assert.equal(
+    await page
+      .getByRole('navigation')
+      .getByRole('link', { name: /Webhook|メンバー/ })
+      .count(),
+    0,
+  )
   assert.deepEqual(await findBarriers(page), [])
   await close()
 })

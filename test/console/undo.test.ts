@@ -14,7 +14,10 @@ before(async () => {
 })
 after(() => app?.close())
 
-const NAMES = { en: { more: 'Actions for', delete: 'Delete', undo: 'Undo' }, ja: { more: 'の操作', delete: '削除', undo: '元に戻す' } }
+const NAMES = {
+  en: { more: 'Actions for', delete: 'Delete', undo: 'Undo' },
+  ja: { more: 'の操作', delete: '削除', undo: '元に戻す' },
+}
 
 /** The page of files with so many of them, and a clock that stands still until it is moved. */
 async function openFiles(count: number, language: 'en' | 'ja' = 'en') {
@@ -22,7 +25,9 @@ async function openFiles(count: number, language: 'en' | 'ja' = 'en') {
   for (let n = 0; n < count; n += 1) await storedFile(app, person)
   const visit = await openConsole(browser, { app, as: person, path: '/files', language })
   const { page } = visit
+  await page.getByRole('table').getByRole('row').nth(count).waitFor()
   await page.clock.install()
+  await page.clock.pauseAt(Date.now() + 60_000)
   const rows = page.getByRole('table').getByRole('row').filter({ hasText: 'file-' })
   const undo = page.getByRole('button', { name: NAMES[language].undo })
   const sent: string[] = []
@@ -30,7 +35,9 @@ async function openFiles(count: number, language: 'en' | 'ja' = 'en') {
   const removeFirst = async () => {
     const before = await rows.count()
     await rows.first().getByRole('button', { name: NAMES[language].more }).click()
+    await page.clock.runFor(100)
     await page.getByRole('menuitem', { name: NAMES[language].delete }).click()
+    await page.clock.runFor(100)
     await rows.nth(before - 1).waitFor({ state: 'detached' })
   }
   return { ...visit, person, rows, undo, sent, removeFirst }
@@ -87,6 +94,7 @@ test('several in a row are each deleted when their time is over, and each can be
 
 test('what waits is deleted when the page is left, also by signing out', async () => {
   const { page, close, person, undo, removeFirst, allow } = await openFiles(3)
+  await page.clock.resume()
   await removeFirst()
   await page.goto(`${app.url}/docs`)
   while ((await filesOf(person)) !== 2);
@@ -105,7 +113,9 @@ test('what waits is deleted when the page is left, also by signing out', async (
 test('a deletion that fails brings the file back and says why', async () => {
   const { page, close, person, rows, removeFirst, allow } = await openFiles(1)
   allow(/status of 503/)
-  const body = JSON.stringify({ error: { code: 'server_is_overloaded', type: 'server_error', param: null, message: '' } })
+  const body = JSON.stringify({
+    error: { code: 'server_is_overloaded', type: 'server_error', param: null, message: '' },
+  })
   await page.route('**/v1/files/*', (route) =>
     route.request().method() === 'DELETE'
       ? route.fulfill({ status: 503, contentType: 'application/json', body })
@@ -136,13 +146,16 @@ test('owners set that members delete only their own, and members see whose a fil
   const row = page.getByRole('row').filter({ hasText: 'file-' })
   await row.getByRole('cell', { name: 'owner', exact: true }).waitFor()
   await row.getByRole('button', { name: 'Actions for' }).click()
-  await page.getByRole('menuitem', { name: /^Delete.*Only who made this/, disabled: true }).waitFor()
+  await page.getByRole('menuitem', { name: /^Delete.*Only its creator/, disabled: true }).waitFor()
   assert.deepEqual(await findBarriers(page), [])
   await page.goto(`${app.url}/videos/${video}`)
   await page.getByText('Created by').waitFor()
-  await page.getByRole('definition').filter({ hasText: /^owner$/ }).waitFor()
+  await page
+    .getByRole('definition')
+    .filter({ hasText: /^owner$/ })
+    .waitFor()
   await page.getByRole('button', { name: 'More actions' }).click()
-  await page.getByRole('menuitem', { name: /^Delete.*Only who made this/, disabled: true }).waitFor()
+  await page.getByRole('menuitem', { name: /^Delete.*Only its creator/, disabled: true }).waitFor()
   await close()
 })
 
@@ -150,7 +163,10 @@ test('a deletion is in the activity with what was deleted, by whom, in both lang
   const owner = await newCustomer(app)
   const id = await storedFile(app, owner)
   await send(app, 'DELETE', `/v1/files/${id}`, { key: owner.key })
-  for (const [language, table, text] of [['en', 'Activity', 'File deleted'], ['ja', '操作履歴', 'ファイルを削除']] as const) {
+  for (const [language, table, text] of [
+    ['en', 'Activity', 'File deleted'],
+    ['ja', '操作履歴', 'ファイルを削除'],
+  ] as const) {
     const { page, close } = await openConsole(browser, { app, as: owner, path: '/members', language })
     const row = page.getByRole('table', { name: table }).getByRole('row').filter({ hasText: text })
     await row.getByText(id).waitFor()

@@ -10,7 +10,7 @@ export default {
   copied: 'Copied',
   copy: 'Copy',
   copy_failed: 'The browser did not allow copying. Select the text and copy it manually.',
-  delete_own_only: 'Only who made this, or an owner or admin, can delete it',
+  delete_own_only: 'Only its creator, an owner or an admin can delete this',
   language: 'Language',
   load_more: 'Load more',
   notification: 'Notification',

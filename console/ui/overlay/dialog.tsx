@@ -43,9 +43,13 @@ export function Dialog({
   }
   const inside = (
     <>
-      <div className="min-h-0 overflow-y-auto px-5 pt-4 pb-5 sm:px-6">{children}</div>
+      <div data-dialog-part className="min-h-0 overflow-y-auto px-5 pt-4 pb-5 sm:px-6">
+        {children}
+      </div>
       {actions && (
-        <div className="flex flex-wrap justify-end gap-2 border-t border-line px-5 py-3 sm:px-6">{actions}</div>
+        <div data-dialog-part className="flex flex-wrap justify-end gap-2 border-t border-line px-5 py-3 sm:px-6">
+          {actions}
+        </div>
       )}
     </>
   )
@@ -56,6 +60,7 @@ export function Dialog({
         <Radix.Content
           {...(description ? {} : { 'aria-describedby': undefined })}
           ref={noteDialog}
+          onOpenAutoFocus={focusFirst}
           onCloseAutoFocus={restore}
           className={cx(
             'fixed inset-x-3 top-[max(1rem,8vh)] z-50 mx-auto flex max-h-[min(84vh,60rem)] animate-rise flex-col rounded-xl border border-line bg-raised shadow-float focus:outline-none',
@@ -70,7 +75,7 @@ export function Dialog({
               {description && <Radix.Description className="mt-1 text-sm text-muted">{description}</Radix.Description>}
             </div>
             <Radix.Close asChild>
-              {/* No tooltip: it would open with the dialog, which focuses this button, and take its Escape. */}
+              {/* No tooltip: where the dialog has no other control it focuses this button, and the tooltip would take its Escape. */}
               <Button
                 aria-label={t('close')}
                 variant="ghost"
@@ -91,6 +96,20 @@ export function Dialog({
       </Radix.Portal>
     </Radix.Root>
   )
+}
+
+/** Not those with a tooltip: it would open with the dialog and take its Escape. */
+const CONTROLS =
+  ':is(a[href], button, input, select, textarea, video, audio, [tabindex="0"]):not(:disabled, [aria-label][data-state])'
+
+/** The first control gets the focus, not the button that closes the dialog. */
+function focusFirst(event: Event): void {
+  const parts = (event.currentTarget as Element).querySelectorAll('[data-dialog-part]')
+  const controls = [...parts].flatMap((part) => [...part.querySelectorAll<HTMLElement>(CONTROLS)])
+  const first = controls.find((each) => each.tabIndex >= 0 && each.checkVisibility())
+  if (!first) return
+  event.preventDefault()
+  first.focus()
 }
 
 type ConfirmProps = {

@@ -12,6 +12,7 @@ export type MenuItem =
       danger?: boolean
       disabled?: boolean
       checked?: boolean
+      /** Of a disabled item: why it is, below its label. */
       hint?: ReactNode
     }
   | { href: string; label: ReactNode; icon?: ReactNode; external?: boolean; download?: boolean }
@@ -83,14 +84,18 @@ function Item({ item }: { item: MenuItem }) {
   const { label, icon, onSelect, danger, disabled, checked, hint } = item
   return (
     <Radix.Item
-      disabled={disabled}
-      onSelect={onSelect}
+      disabled={disabled && !hint}
+      {...(disabled && { 'aria-disabled': true })}
+      onSelect={disabled ? (event) => event.preventDefault() : onSelect}
       {...(checked !== undefined && { role: 'menuitemradio', 'aria-checked': checked })}
-      className={cx(ITEM, danger && 'text-danger [&_svg]:text-danger!')}
+      className={cx(ITEM, disabled ? 'cursor-not-allowed text-muted' : danger && 'text-danger [&_svg]:text-danger!')}
     >
       {icon}
-      <span className="min-w-0 grow [overflow-wrap:anywhere]">{label}</span>
-      {hint && <span className="text-xs text-muted">{hint}</span>}
+      <span className="min-w-0 grow [overflow-wrap:anywhere]">
+        {label}
+        {disabled && hint && <span className="block text-xs">{hint}</span>}
+      </span>
+      {!disabled && hint && <span className="text-xs text-muted">{hint}</span>}
       {checked && <Check />}
     </Radix.Item>
   )

@@ -58,7 +58,7 @@ export function Toasts({ children }: { children?: ReactNode }) {
       {children}
       <Radix.Viewport
         label={t('notifications')}
-        className="fixed end-4 bottom-[calc(1rem+env(safe-area-inset-bottom))] z-60 flex max-h-[calc(100dvh-2rem)] w-[min(24rem,calc(100vw-2rem))] flex-col gap-2 overflow-y-auto outline-none"
+        className="pointer-events-none fixed end-0 bottom-[env(safe-area-inset-bottom)] z-60 flex max-h-dvh w-[min(26rem,100vw)] flex-col gap-2 overflow-y-auto p-4 outline-none *:pointer-events-auto"
       />
     </Radix.Provider>
   )
