@@ -2,6 +2,7 @@ import { Download, ReceiptText } from 'lucide-react'
 import type { ReactNode } from 'react'
 import type { Static } from 'typebox'
 import type { LedgerEntryView } from '../../server/billing/schema.ts'
+import { useModelNames } from '../api/chat-models.ts'
 import { type Balance, useBalance, usePagedList } from '../api/queries.ts'
 import { useIsManager, useSession } from '../api/session.ts'
 import { useText } from '../text/use-text.ts'
@@ -125,6 +126,7 @@ const OPENING_NOTE = 'Opening balance'
 function Purpose({ entry }: { entry: Entry }): ReactNode {
   const t = useText('billing')
   const { number } = useFormat()
+  const modelName = useModelNames()
   const { kind, amount, video_id, model, seconds, note, input_tokens, output_tokens } = entry
   if (kind === 'grant')
     return (
@@ -139,10 +141,12 @@ function Purpose({ entry }: { entry: Entry }): ReactNode {
         <Id>{video_id}</Id>
       </Link>
     )
-    return <Lines first={t('kind_video', { seconds: number(seconds ?? 0), model: model ?? '' })} second={link} />
+    return (
+      <Lines first={t('kind_video', { seconds: number(seconds ?? 0), model: modelName(model ?? '') })} second={link} />
+    )
   }
   const tokens = number((input_tokens ?? 0) + (output_tokens ?? 0))
-  return <Lines first={t('kind_chat', { model: model ?? '', tokens })} second={note} />
+  return <Lines first={t('kind_chat', { model: modelName(model ?? ''), tokens })} second={note} />
 }
 
 /** Whose charge it is and by which key. */

@@ -9,7 +9,6 @@ export type SlotRule = {
   count_max: number
   /** Largest file accepted. Frames must be under 30 MiB, the others at most their limit. */
   bytes_max: number
-  mebibytes: number
   /** Shortest and longest duration of a video or audio file. */
   seconds: readonly [number, number] | null
   /** How a file is recognized before it is sent; the service checks its bytes. */
@@ -33,14 +32,13 @@ const MIB = 1_048_576
 
 /** What each slot accepts. Source: docs/api/videos.md, Create; docs/api/files.md, purposes. */
 export const RULES: Readonly<Record<Slot, SlotRule>> = {
-  first_frame: { ...IMAGE, count_max: 1, bytes_max: 30 * MIB - 1, mebibytes: 30 },
-  last_frame: { ...IMAGE, count_max: 1, bytes_max: 30 * MIB - 1, mebibytes: 30 },
-  images: { ...IMAGE, count_max: 8, bytes_max: 30 * MIB, mebibytes: 30 },
+  first_frame: { ...IMAGE, count_max: 1, bytes_max: 30 * MIB - 1 },
+  last_frame: { ...IMAGE, count_max: 1, bytes_max: 30 * MIB - 1 },
+  images: { ...IMAGE, count_max: 8, bytes_max: 30 * MIB },
   videos: {
     purpose: 'video',
     count_max: 2,
     bytes_max: 50 * MIB,
-    mebibytes: 50,
     seconds: [2, 15],
     types: [
       ['mp4', 'video/mp4'],
@@ -54,7 +52,6 @@ export const RULES: Readonly<Record<Slot, SlotRule>> = {
     purpose: 'audio',
     count_max: 3,
     bytes_max: 15 * MIB,
-    mebibytes: 15,
     seconds: [2, 15],
     types: [
       ['mp3', 'audio/mpeg'],

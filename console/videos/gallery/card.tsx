@@ -46,9 +46,16 @@ export const JobCard = memo(function JobCard({ job }: { job: VideoJob }) {
         status={<JobStatus job={job} short />}
         time={runs ? <Elapsed since={job.created_at} /> : <DateTime at={job.created_at} relative />}
         cost={
-          <span className={job.status === 'completed' || runs ? '' : 'line-through'}>
+          job.status === 'completed' || runs ? (
             <Money amount={job.cost} currency={job.currency} />
-          </span>
+          ) : (
+            <span>
+              <s>
+                <Money amount={job.cost} currency={job.currency} />
+              </s>
+              <span className="sr-only"> {t('cost_free')}</span>
+            </span>
+          )
         }
       />
     </Link>
