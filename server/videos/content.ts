@@ -17,7 +17,7 @@ export function readVariant(text: unknown): Variant {
   throw new ApiError('invalid_value', message, { param: 'variant' })
 }
 
-/** Sends a variant of a completed job. Throws ApiError, `not_found` when it was deleted between the look-up and the first byte. */
+/** Sends a variant of a completed job; the console names what it saves. Throws ApiError, `not_found` when it was deleted between the look-up and the first byte. */
 export async function sendContent(
   ctx: Context,
   variants: Variants,
@@ -26,7 +26,8 @@ export async function sendContent(
 ): Promise<unknown> {
   const clip = clipOf(job)
   const { media_type, extension } = FORMS[variant]
-  const shown = { media_type, disposition: 'attachment', filename: `${job.id}.${extension}` } as const
+  const named = call.request.principal?.via === 'session' ? null : `${job.id}.${extension}`
+  const shown = { media_type, disposition: 'attachment', filename: named } as const
   const send = (stored: StoredVariant) => sendBytes(call, ctx.blobs, { org_id: job.org_id, ...stored, ...shown })
   try {
     if (variant === 'video') return await send(clip)

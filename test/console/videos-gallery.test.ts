@@ -106,6 +106,23 @@ test('a deleted video leaves the list and its page at once, and is deleted when 
   await close()
 })
 
+test('a clip is downloaded under the first words of its prompt, and a price that was not charged says so', async () => {
+  const own = await newCustomer(app)
+  const { body } = await submit(app, own, { prompt: '湖に浮かぶ紙の船: <d>Off we go!</d>' })
+  await submit(app, own, { prompt: 'It breaks' })
+  await app.tick()
+  await drawVariants(app)
+  const { page, close } = await openConsole(browser, { app, as: own, path: '/videos' })
+  await page.getByRole('link', { name: /It breaks.*\$0\.04.*not charged/ }).waitFor()
+  await page.goto(`${app.url}/videos/${body.id}`)
+  const download = page.waitForEvent('download')
+  await page.getByRole('link', { name: 'Download' }).click()
+  assert.equal((await download).suggestedFilename(), '湖に浮かぶ紙の船 Off we go!.mp4')
+  await page.goto(`${app.url}/billing`)
+  await page.getByRole('row', { name: /4-second video, Quick/ }).waitFor()
+  await close()
+})
+
 test('a refused prompt says why, costs nothing, and can be used again with its settings and files', async () => {
   const own = await newCustomer(app)
   const { page, close, screenshot } = await openConsole(browser, { app, as: own, path: '/videos' })

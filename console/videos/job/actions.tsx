@@ -13,6 +13,7 @@ import { toast } from '../../ui/overlay/toast.tsx'
 import { deleteWithUndo } from '../../ui/overlay/undo.tsx'
 import { contentPath, isRunning, type VideoJob, videoPath } from '../jobs/job.ts'
 import { applyJob, forgetJob } from '../jobs/job-cache.ts'
+import { clipName } from './clip-name.ts'
 import { RequestCode } from './request-code.tsx'
 import { useUseAgain } from './use-again.ts'
 
@@ -30,7 +31,7 @@ export function VideoActions({ job }: { job: VideoJob }) {
   return (
     <>
       {job.status === 'completed' && (
-        <a href={contentPath(job.id)} download={`${job.id}.mp4`} className={buttonClass({ variant: 'primary' })}>
+        <a href={contentPath(job.id)} download={clipName(job)} className={buttonClass({ variant: 'primary' })}>
           <Download aria-hidden />
           {t('download')}
         </a>

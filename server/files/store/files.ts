@@ -92,12 +92,7 @@ export async function findFileMakers(
   db: Db,
   { org_id, ids }: { org_id: string; ids: readonly string[] },
 ): Promise<Array<{ id: string; user_id: string }>> {
-  return db
-    .selectFrom('files')
-    .select(['id', 'user_id'])
-    .where('org_id', '=', org_id)
-    .where('id', 'in', ids)
-    .execute()
+  return db.selectFrom('files').select(['id', 'user_id']).where('org_id', '=', org_id).where('id', 'in', ids).execute()
 }
 
 /** For signed URLs alone: the caller has no organization, and the signature is checked against the row's own. */

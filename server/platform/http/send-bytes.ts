@@ -16,7 +16,8 @@ export type Content = {
   media_type: string
   /** `attachment` makes browsers save it, `inline` may show it. */
   disposition: 'attachment' | 'inline'
-  filename: string
+  /** Null: whoever saves it names it. */
+  filename: string | null
   /** Further headers, lower case. */
   headers?: Record<string, string>
 }
@@ -85,7 +86,8 @@ function takesPath({ headers }: FastifyRequest): boolean {
 }
 
 /** The name in ASCII for old clients and in full for the rest. Source: RFC 6266, RFC 8187. */
-function contentDisposition(disposition: Content['disposition'], filename: string): string {
+function contentDisposition(disposition: Content['disposition'], filename: string | null): string {
+  if (filename === null) return disposition
   const ascii = filename.replace(/[^\x20-\x7e]/g, '_').replace(/["\\]/g, '_')
   const plain = `${disposition}; filename="${ascii}"`
   if (ascii === filename) return plain
