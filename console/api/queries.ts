@@ -9,7 +9,7 @@ import {
 } from '@tanstack/react-query'
 import type { Static } from 'typebox'
 import type { BalanceView } from '../../server/billing/schema.ts'
-import type { SiteView } from '../../server/console/schema.ts'
+import type { Maker, MakerList, SiteView } from '../../server/console/schema.ts'
 import { failureOf, isFailure } from './failure.ts'
 import { type Query, request } from './request.ts'
 
@@ -76,6 +76,18 @@ export function useBalance() {
     queryFn: ({ signal }) => request<Balance>('GET', '/console/balance', { signal }),
     refetchInterval: 60_000,
   })
+}
+
+/** Who made these videos and files, by their ids, as far as it is known. */
+export function useMakers(ids: readonly string[]): ReadonlyMap<string, Maker> {
+  const { data } = useQuery({
+    queryKey: ['makers', ...ids],
+    queryFn: ({ signal }) => request<MakerList>('GET', '/console/makers', { query: { ids: ids.join() }, signal }),
+    staleTime: Number.POSITIVE_INFINITY,
+    placeholderData: (before) => before,
+    enabled: ids.length > 0,
+  })
+  return new Map(data?.data.map((maker) => [maker.id, maker]))
 }
 
 export type PagedList<T> = {

@@ -1,5 +1,6 @@
-import { type QueryClient, useMutation, useQueryClient, useSuspenseQuery } from '@tanstack/react-query'
-import type { ConsoleSession } from '../../server/identity/schema.ts'
+import { type QueryClient, useMutation, useQuery, useQueryClient, useSuspenseQuery } from '@tanstack/react-query'
+import type { Maker } from '../../server/console/schema.ts'
+import type { ConsoleSession, OrganizationSettings } from '../../server/identity/schema.ts'
 import { failureOf } from './failure.ts'
 import { clearPersonalStorage, readStored, removeStored, store } from './personal-storage.ts'
 import { RENEWS_SESSION } from './queries.ts'
@@ -52,6 +53,26 @@ export function useSession(): Session {
 /** Whether the person may manage members and see everybody's keys. */
 export function useIsManager(): boolean {
   return useSession().organization.role !== 'member'
+}
+
+export const ORGANIZATION_KEY = ['organization'] as const
+
+/** What the organization has set for its people. */
+export function useOrganization() {
+  return useQuery({
+    queryKey: ORGANIZATION_KEY,
+    queryFn: ({ signal }) => request<OrganizationSettings>('GET', '/console/organization', { signal }),
+  })
+}
+
+/** Whether the person may delete what this maker has made. */
+export function useMayDelete(): (maker: Maker | undefined) => boolean {
+  const { user, organization } = useSession()
+  const { data } = useOrganization()
+  return (maker) =>
+    organization.role !== 'member' ||
+    data?.members_delete === 'all' ||
+    (data !== undefined && maker?.user_id === user.id)
 }
 
 /** The organization that is shown now; null when nobody is signed in. An answer may come after the person switched to another. */

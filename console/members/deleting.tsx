@@ -1,7 +1,7 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import type { OrganizationSettings } from '../../server/identity/schema.ts'
-import { ORGANIZATION_KEY, useOrganization } from '../api/deleting.ts'
 import { request } from '../api/request.ts'
+import { ORGANIZATION_KEY, useOrganization } from '../api/session.ts'
 import { useText } from '../text/use-text.ts'
 import { FailureNote } from '../ui/failure-note.tsx'
 import { useFailureTexts } from '../ui/failure-text.ts'

@@ -108,7 +108,7 @@ test('a deleted video leaves the list and its page at once, and is deleted when 
 
 test('a clip is downloaded under the first words of its prompt, and a price that was not charged says so', async () => {
   const own = await newCustomer(app)
-  const { body } = await submit(app, own, { prompt: '湖に浮かぶ紙の船: <d>Off we go!</d>' })
+  const { body } = await submit(app, own, { prompt: 'Lake 湖上, a boat: <d>Off we go!</d>' })
   await submit(app, own, { prompt: 'It breaks' })
   await app.tick()
   await drawVariants(app)
@@ -117,7 +117,7 @@ test('a clip is downloaded under the first words of its prompt, and a price that
   await page.goto(`${app.url}/videos/${body.id}`)
   const download = page.waitForEvent('download')
   await page.getByRole('link', { name: 'Download' }).click()
-  assert.equal((await download).suggestedFilename(), '湖に浮かぶ紙の船 Off we go!.mp4')
+  assert.equal((await download).suggestedFilename(), 'Lake 湖上, a boat Off we go!.mp4')
   await page.goto(`${app.url}/billing`)
   await page.getByRole('row', { name: /4-second video, Quick/ }).waitFor()
   await close()

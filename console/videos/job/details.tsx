@@ -1,5 +1,5 @@
 import type { ReactNode } from 'react'
-import { useMakers } from '../../api/deleting.ts'
+import { useMakers } from '../../api/queries.ts'
 import { useVideoModels } from '../../api/video-models.ts'
 import { useText } from '../../text/use-text.ts'
 import { cx } from '../../ui/class-names.ts'
