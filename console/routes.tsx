@@ -7,14 +7,13 @@ import {
   Outlet,
   redirect,
 } from '@tanstack/react-router'
+import { lazy, type ReactNode, Suspense } from 'react'
 import { readSession, wasSignedIn } from './api/session.ts'
 import { isOwnPath, takeReturn } from './login/return-path.ts'
 import { BrokenPage, LostPage, MissingPage, PendingPage } from './shell/page-states.tsx'
 import { Shell } from './shell/shell.tsx'
 import { withTexts } from './text/languages.ts'
 import { noteHistory } from './ui/back.ts'
-import { Toasts } from './ui/overlay/toast.tsx'
-import { UndoToasts } from './ui/overlay/undo.tsx'
 import { focusTitle } from './ui/title-focus.ts'
 
 type RouterContext = { queries: QueryClient }
@@ -165,14 +164,22 @@ const tree = root.addChildren([
   ]),
 ])
 
+/** Loaded after the first page, which has none. Without its code nothing but the toasts is missing. */
+const Toasts = lazy<() => ReactNode>(() =>
+  import('./ui/overlay/toasts.tsx').then(
+    (module) => ({ default: module.Toasts }),
+    () => ({ default: () => null }),
+  ),
+)
+
 /** Toasts outlive pages, and may have links to others. */
 function Root() {
   return (
     <>
       <Outlet />
-      <Toasts>
-        <UndoToasts />
-      </Toasts>
+      <Suspense>
+        <Toasts />
+      </Suspense>
     </>
   )
 }

@@ -14,7 +14,7 @@ import { type Column, Table } from '../ui/data/table.tsx'
 import { Select } from '../ui/form/input.tsx'
 import { EmptyState, PageHeader } from '../ui/layout.tsx'
 import { Menu } from '../ui/overlay/menu.tsx'
-import { toast } from '../ui/overlay/toast.tsx'
+import { toast } from '../ui/overlay/toast.ts'
 import { deleteWithUndo, useDeleting } from '../ui/overlay/undo.tsx'
 import { contentPath } from './content.ts'
 import { PreviewDialog } from './preview-dialog.tsx'
@@ -120,7 +120,11 @@ function useColumns(actions: Actions): Column<StoredFile>[] {
       header: t('column_maker'),
       cell: ({ id }) => <MakerName maker={actions.makers.get(id)} />,
     },
-    { key: 'created', header: t('column_created'), cell: ({ created_at }) => <DateTime at={created_at} /> },
+    // Where the table is narrow, and no card, its other columns have room.
+    {
+      ...{ key: 'created', header: t('column_created'), className: '@min-[40rem]/table:@max-[52rem]/table:hidden' },
+      cell: ({ created_at }) => <DateTime at={created_at} />,
+    },
     { key: 'expires', header: t('column_expires'), cell: ({ expires_at }) => <DateTime at={expires_at} relative /> },
     {
       key: 'actions',

@@ -12,7 +12,7 @@ import { DateTime } from '../ui/data/format.tsx'
 import { type Column, Table } from '../ui/data/table.tsx'
 import { EmptyState, PageHeader } from '../ui/layout.tsx'
 import { ConfirmDialog } from '../ui/overlay/dialog.tsx'
-import { toast } from '../ui/overlay/toast.tsx'
+import { toast } from '../ui/overlay/toast.ts'
 import { CreateKeyDialog } from './create-key-dialog.tsx'
 
 export const KEYS = ['api_keys'] as const

@@ -7,7 +7,7 @@ import { FailureNote } from '../ui/failure-note.tsx'
 import { useFailureTexts } from '../ui/failure-text.ts'
 import { Select } from '../ui/form/input.tsx'
 import { Card, Skeleton } from '../ui/layout.tsx'
-import { toast } from '../ui/overlay/toast.tsx'
+import { toast } from '../ui/overlay/toast.ts'
 
 type Choice = OrganizationSettings['members_delete']
 

@@ -8,7 +8,7 @@ import { Button } from '../ui/button.tsx'
 import { DateTime } from '../ui/data/format.tsx'
 import { type Column, Table } from '../ui/data/table.tsx'
 import { ConfirmDialog } from '../ui/overlay/dialog.tsx'
-import { toast } from '../ui/overlay/toast.tsx'
+import { toast } from '../ui/overlay/toast.ts'
 import { useRoleNames } from './roles.ts'
 
 /** Pending invitations. */

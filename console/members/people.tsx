@@ -12,7 +12,7 @@ import { type Column, Table } from '../ui/data/table.tsx'
 import { useFailureTexts } from '../ui/failure-text.ts'
 import { Select } from '../ui/form/input.tsx'
 import { ConfirmDialog } from '../ui/overlay/dialog.tsx'
-import { toast } from '../ui/overlay/toast.tsx'
+import { toast } from '../ui/overlay/toast.ts'
 import { useRoleNames, useRoleOptions } from './roles.ts'
 
 const MEMBERS = ['members'] as const

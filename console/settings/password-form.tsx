@@ -9,7 +9,7 @@ import { FailureNote, FormError } from '../ui/failure-note.tsx'
 import { useFieldError } from '../ui/failure-text.ts'
 import { Field } from '../ui/form/field.tsx'
 import { PasswordInput } from '../ui/form/input.tsx'
-import { toast } from '../ui/overlay/toast.tsx'
+import { toast } from '../ui/overlay/toast.ts'
 import { PROOF_FIELDS, reloadAccount, useProfile, useProofError } from './account.ts'
 import { FormSkeleton, Section } from './section.tsx'
 

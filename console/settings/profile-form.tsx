@@ -8,7 +8,7 @@ import { FailureNote, FormError } from '../ui/failure-note.tsx'
 import { useFieldError } from '../ui/failure-text.ts'
 import { Field } from '../ui/form/field.tsx'
 import { Input } from '../ui/form/input.tsx'
-import { toast } from '../ui/overlay/toast.tsx'
+import { toast } from '../ui/overlay/toast.ts'
 import { PROFILE_KEY, type Profile, useProfile } from './account.ts'
 import { FormSkeleton, Section } from './section.tsx'
 

@@ -8,7 +8,7 @@ import { Button, ExternalLink } from '../ui/button.tsx'
 import { StatusBadge } from '../ui/data/badge.tsx'
 import { useFormat } from '../ui/data/format.tsx'
 import { FailureNote, Note } from '../ui/failure-note.tsx'
-import { toast } from '../ui/overlay/toast.tsx'
+import { toast } from '../ui/overlay/toast.ts'
 import { LineSkeleton, Section } from './section.tsx'
 
 /** Whether the person has agreed to the video terms in this organization, and to which; the agreement can be given here. */

@@ -6,7 +6,7 @@ import { inLanguage } from '../text/languages.ts'
 import { useText } from '../text/use-text.ts'
 import { Avatar } from '../ui/data/badge.tsx'
 import { Menu } from '../ui/overlay/menu.tsx'
-import { toast } from '../ui/overlay/toast.tsx'
+import { toast } from '../ui/overlay/toast.ts'
 import { finishDeletions } from '../ui/overlay/undo.tsx'
 
 /** Who is signed in, and the way out. */

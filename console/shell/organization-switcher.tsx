@@ -5,7 +5,7 @@ import { useText } from '../text/use-text.ts'
 import { Avatar } from '../ui/data/badge.tsx'
 import { useFailureTexts } from '../ui/failure-text.ts'
 import { Menu } from '../ui/overlay/menu.tsx'
-import { toast } from '../ui/overlay/toast.tsx'
+import { toast } from '../ui/overlay/toast.ts'
 import { finishDeletions } from '../ui/overlay/undo.tsx'
 
 /** Which organization the person acts in; a menu when there are several. */

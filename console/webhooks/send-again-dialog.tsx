@@ -7,7 +7,7 @@ import { FormError } from '../ui/failure-note.tsx'
 import { Field } from '../ui/form/field.tsx'
 import { Input } from '../ui/form/input.tsx'
 import { FormDialog } from '../ui/overlay/form-dialog.tsx'
-import { toast } from '../ui/overlay/toast.tsx'
+import { toast } from '../ui/overlay/toast.ts'
 import { PATH, useRefresh, type WebhookEndpoint } from './endpoint.ts'
 
 /** Asks since when events are to be sent again. */

@@ -3,7 +3,7 @@ import { useEffect, useState } from 'react'
 import { useText } from '../../text/use-text.ts'
 import { Button, IconButton } from '../button.tsx'
 import { cx } from '../class-names.ts'
-import { toast } from '../overlay/toast.tsx'
+import { toast } from '../overlay/toast.ts'
 
 type CopyButtonProps = { text: string; label?: string; size?: 'sm' | 'md'; autoFocus?: boolean }
 

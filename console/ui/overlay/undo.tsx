@@ -1,14 +1,9 @@
-import { Toast as Radix } from 'radix-ui'
-import { useEffect, useState, useSyncExternalStore } from 'react'
+import { useSyncExternalStore } from 'react'
 import { failureOf } from '../../api/failure.ts'
 import { request } from '../../api/request.ts'
 import { useText } from '../../text/use-text.ts'
-import { Button } from '../button.tsx'
 import { useFailureTexts } from '../failure-text.ts'
-import { toast } from './toast.tsx'
-
-/** How long a deletion can be undone. */
-const UNDO_SECONDS = 10
+import { toast } from './toast.ts'
 
 export type Deletion = {
   /** What is deleted: the path that takes DELETE. */
@@ -46,18 +41,24 @@ export function isDeleting(path: string): boolean {
   return deleting.has(path)
 }
 
+/** What the person can undo now. */
+export function useUndoable(): readonly Deletion[] {
+  return useSyncExternalStore(listen, () => undoable)
+}
+
 /** Sends every deletion that waits. Call it before the session changes: later ones would fail. */
 export async function finishDeletions(): Promise<void> {
   for (const deletion of undoable) send(deletion)
   await Promise.all(sending)
 }
 
-function undo(deletion: Deletion): void {
+export function undo(deletion: Deletion): void {
   forget(deletion)
   deletion.onRestored()
 }
 
-function send(deletion: Deletion): void {
+/** Sends one that can still be undone. */
+export function send(deletion: Deletion): void {
   if (!undoable.includes(deletion)) return
   set(without(undoable, deletion), [...deleting])
   const sent = remove(deletion).finally(() => sending.delete(sent))
@@ -103,50 +104,4 @@ function listen(listener: () => void): () => void {
 function NotDeleted({ error }: { error: unknown }) {
   const t = useText('kit')
   return `${t('not_deleted')} ${useFailureTexts()(error)}`
-}
-
-/** A toast for each deletion that can be undone. Within `Toasts`. */
-export function UndoToasts() {
-  const deletions = useSyncExternalStore(listen, () => undoable)
-  useEffect(() => {
-    const finish = () => void finishDeletions()
-    addEventListener('pagehide', finish)
-    return () => removeEventListener('pagehide', finish)
-  }, [])
-  return deletions.map((deletion) => <UndoToast key={deletion.path} deletion={deletion} />)
-}
-
-/** Counts down, but while it has the focus: whoever has reached the button has time to press it. */
-function UndoToast({ deletion }: { deletion: Deletion }) {
-  const t = useText('kit')
-  const [seconds, setSeconds] = useState(UNDO_SECONDS)
-  const [paused, setPaused] = useState(false)
-  useEffect(() => {
-    if (paused) return
-    const timer = setInterval(() => setSeconds((now) => now - 1), 1000)
-    return () => clearInterval(timer)
-  }, [paused])
-  useEffect(() => {
-    if (seconds <= 0) send(deletion)
-  }, [seconds, deletion])
-  return (
-    <Radix.Root
-      duration={Number.POSITIVE_INFINITY}
-      onOpenChange={(open) => !open && send(deletion)}
-      onEscapeKeyDown={(event) => event.preventDefault()}
-      onFocus={() => setPaused(true)}
-      onBlur={() => setPaused(false)}
-      className="flex w-full animate-rise items-center gap-3 rounded-xl border border-line bg-raised py-2 ps-4 pe-2 text-sm shadow-float"
-    >
-      <Radix.Title className="line-clamp-2 grow [overflow-wrap:anywhere]">{deletion.text}</Radix.Title>
-      <Radix.Action asChild altText={t('undo_hint')}>
-        <Button size="sm" onClick={() => undo(deletion)}>
-          {t('undo')}
-          <span aria-hidden className="text-muted tabular-nums">
-            {seconds}
-          </span>
-        </Button>
-      </Radix.Action>
-    </Radix.Root>
-  )
 }

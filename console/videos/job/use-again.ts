@@ -1,7 +1,7 @@
 import { useQueryClient } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
 import { useText } from '../../text/use-text.ts'
-import { toast } from '../../ui/overlay/toast.tsx'
+import { toast } from '../../ui/overlay/toast.ts'
 import { type Attachment, SLOTS, storedAttachment } from '../draft/attachments.ts'
 import type { Draft } from '../draft/draft.ts'
 import { readCurrentDraft, replaceDraft, useDraft } from '../draft/draft-store.ts'

@@ -5,7 +5,7 @@ import { inLanguage } from '../../text/languages.ts'
 import { useText } from '../../text/use-text.ts'
 import { Button, ExternalLink } from '../../ui/button.tsx'
 import { FailureNote } from '../../ui/failure-note.tsx'
-import { toast } from '../../ui/overlay/toast.tsx'
+import { toast } from '../../ui/overlay/toast.ts'
 
 /** The terms in force with a button to accept them, shown before the first video. */
 export function TermsNote({ acceptance }: { acceptance: Acceptance }) {

@@ -1,0 +1,89 @@
+import { CircleAlert, CircleCheck, X } from 'lucide-react'
+import { Toast as Radix } from 'radix-ui'
+import { useEffect, useState } from 'react'
+import { useText } from '../../text/use-text.ts'
+import { Button, IconButton } from '../button.tsx'
+import { closeToast, useShown } from './toast.ts'
+import { type Deletion, finishDeletions, send, undo, useUndoable } from './undo.tsx'
+
+/** Where toasts appear, with those that offer an undo. Once, at the root. */
+export function Toasts() {
+  const t = useText('kit')
+  const toasts = useShown()
+  return (
+    <Radix.Provider swipeDirection="right" label={t('notification')}>
+      {toasts.map(({ id, text, tone, shown_ms }) => (
+        <Radix.Root
+          key={id}
+          duration={shown_ms}
+          onOpenChange={(open) => !open && closeToast(id)}
+          className="flex w-full animate-rise items-center gap-3 rounded-xl border border-line bg-raised py-2 ps-4 pe-2 text-sm shadow-float"
+        >
+          {tone === 'success' ? (
+            <CircleCheck aria-hidden className="size-4 shrink-0 text-success" />
+          ) : (
+            <CircleAlert aria-hidden className="size-4 shrink-0 text-danger" />
+          )}
+          <Radix.Title className="grow [overflow-wrap:anywhere]">{text}</Radix.Title>
+          <Radix.Close asChild>
+            <IconButton label={t('close')} icon={<X />} size="sm" />
+          </Radix.Close>
+        </Radix.Root>
+      ))}
+      <UndoToasts />
+      <Radix.Viewport
+        label={t('notifications')}
+        className="pointer-events-none fixed end-0 bottom-[env(safe-area-inset-bottom)] z-60 flex max-h-dvh w-[min(26rem,100vw)] flex-col gap-2 overflow-y-auto p-4 outline-none *:pointer-events-auto"
+      />
+    </Radix.Provider>
+  )
+}
+
+/** How long a deletion can be undone. */
+const UNDO_SECONDS = 10
+
+/** A toast for each deletion that can be undone. */
+function UndoToasts() {
+  const deletions = useUndoable()
+  useEffect(() => {
+    const finish = () => void finishDeletions()
+    addEventListener('pagehide', finish)
+    return () => removeEventListener('pagehide', finish)
+  }, [])
+  return deletions.map((deletion) => <UndoToast key={deletion.path} deletion={deletion} />)
+}
+
+/** Counts down, but while it has the focus: whoever has reached the button has time to press it. */
+function UndoToast({ deletion }: { deletion: Deletion }) {
+  const t = useText('kit')
+  const [seconds, setSeconds] = useState(UNDO_SECONDS)
+  const [paused, setPaused] = useState(false)
+  useEffect(() => {
+    if (paused) return
+    const timer = setInterval(() => setSeconds((now) => now - 1), 1000)
+    return () => clearInterval(timer)
+  }, [paused])
+  useEffect(() => {
+    if (seconds <= 0) send(deletion)
+  }, [seconds, deletion])
+  return (
+    <Radix.Root
+      duration={Number.POSITIVE_INFINITY}
+      onOpenChange={(open) => !open && send(deletion)}
+      onEscapeKeyDown={(event) => event.preventDefault()}
+      onFocus={() => setPaused(true)}
+      onBlur={() => setPaused(false)}
+      className="flex w-full animate-rise items-center gap-3 rounded-xl border border-line bg-raised py-2 ps-4 pe-2 text-sm shadow-float"
+    >
+      <Radix.Title className="line-clamp-2 grow [overflow-wrap:anywhere]">{deletion.text}</Radix.Title>
+      <Radix.Action asChild altText={t('undo_hint')}>
+        <Button size="sm" onClick={() => undo(deletion)}>
+          {t('undo')}
+          <span aria-hidden className="text-muted tabular-nums">
+            {seconds}
+          </span>
+        </Button>
+      </Radix.Action>
+    </Radix.Root>
+  )
+}
