@@ -35,7 +35,6 @@ test('the gallery is where it was after its page deleted a video, and after the 
   await card(page, first!).click()
   await page.getByRole('button', { name: 'More actions' }).click()
   await page.getByRole('menuitem', { name: 'Delete' }).click()
-  await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click()
   await card(page, first!).waitFor({ state: 'detached' })
   await card(page, second!).waitFor()
   await restored(page, top)

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { law } from '../../../test/support/law.ts'
+import { effortOf } from '../../../test/support/processor-time.ts'
 import { EngineError } from '../engine-error.ts'
 import { engineMistakes } from '../registry.ts'
 import { type RulesOptions, rulesMistakes, rulesModeration } from './rules.ts'
@@ -31,6 +32,16 @@ test('a term is found in any case, width, spacing and kana, and with invisible c
   for (const text of ['バクダン', 'ﾊﾞｸﾀﾞﾝ', 'ばくだん', 'バく\u200dダん'])
     assert.equal((await judge(['ばくダン'], text)).verdict, 'block', text)
   assert.equal((await judge(['Forbidden Phrase'], 'a forbidding phase')).verdict, 'allow')
+})
+
+test('combining marks by the thousand on one character take no time, and hide no term', async () => {
+  const engine = rulesModeration({ kind: 'rules', deny: ['phrase'] })
+  const judge = (text: string) =>
+    engine.moderate({ text, images: [], purpose: 'video_prompt' }, new AbortController().signal)
+  const marks = '\u0f73\u0344'.repeat(3500)
+  const { seconds } = await effortOf(() => judge(`a${marks}`), { seconds: 0.05 })
+  assert.ok(seconds < 0.05, `${seconds} s`)
+  assert.equal((await judge(`a${marks}phrase`)).verdict, 'block')
 })
 
 test('a pattern is tried on the text as written and on its folded form, and remembers nothing between calls', async () => {

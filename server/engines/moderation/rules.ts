@@ -74,6 +74,7 @@ type Rule = { category: string; term: string | null; pattern: RegExp | null }
 
 const KATAKANA = /[\u30a1-\u30f6\u30fd\u30fe]/g
 const INVISIBLE = /[\p{Default_Ignorable_Code_Point}\p{Cf}\u0000-\u0008\u000e-\u001f]/gu
+const MARKS_BEYOND = /(\p{M}{30})\p{M}+/gu
 const PATTERN = /^\/(.+)\/([a-z]*)$/s
 
 /** `g` and `y` would make a pattern remember its last match; the others change nothing between calls. */
@@ -110,8 +111,9 @@ function readings(text: string): string[] {
   return [text, text.replace(/<\/?d>/gi, ''), text.replace(/<\/?d>/gi, ' ')]
 }
 
+/** Also without marks beyond the thirtieth on one character: to normalize them takes the square of their number. */
 function withoutInvisible(text: string): string {
-  return text.replace(INVISIBLE, '')
+  return text.replace(INVISIBLE, '').replace(MARKS_BEYOND, '$1')
 }
 
 function collapse(text: string): string {

@@ -22,6 +22,7 @@ import {
   requirePlainTransfer,
   wrongContentType,
 } from './body/parsers.ts'
+import { BoundedRequest } from './body/short-chunks.ts'
 import { addressOf, proxyTest } from './client-address.ts'
 import { boundConnections, isEnding, makeRoom } from './connections.ts'
 import { type CorsOptions, corsHeaders } from './cors.ts'
@@ -147,6 +148,7 @@ export function openHttp(options: HttpOptions): FastifyInstance {
 function openServer(handler: RequestListener, sockets: Sockets | undefined): Server {
   const server = createServer(
     {
+      IncomingMessage: BoundedRequest,
       maxHeaderSize: 16_384,
       headersTimeout: 20_000,
       requestTimeout: REQUEST_SECONDS * 1000,
@@ -273,12 +275,13 @@ function answerBrokenRequest(error: Error & { code?: string }, socket: Socket): 
         ]
       : error.code === 'ERR_HTTP_REQUEST_TIMEOUT'
         ? ['408 Request Timeout', new ApiError('request_timeout', 'The request did not arrive in time.')]
-        : ['400 Bad Request', new ApiError('invalid_request_error', 'The request is not valid HTTP.')]
+        : ['400 Bad Request', error instanceof ApiError ? error : NO_HTTP]
   const body = JSON.stringify(errorBody(problem as ApiError))
   const head = `content-type: application/json; charset=utf-8\r\nx-request-id: ${newRequestId()}\r\ncontent-length: ${Buffer.byteLength(body)}`
   socket.end(`HTTP/1.1 ${line}\r\n${head}\r\nconnection: close\r\n\r\n${body}`)
 }
 
+const NO_HTTP = new ApiError('invalid_request_error', 'The request is not valid HTTP.')
 /** Asked every second or two by every proxy and supervisor: half of a log would be theirs. */
 const PROBES: ReadonlySet<string | undefined> = new Set(['/healthz', '/readyz'])
 
