@@ -19,6 +19,8 @@ import type { Config } from './config/config.ts'
 import { openLiveEvents } from './console/live-events.ts'
 import { consoleEndpoints } from './console/routes.ts'
 import type { LiveContext } from './context.ts'
+import { conversationEndpoints } from './conversations/routes.ts'
+import { joinConversation } from './conversations/turns.ts'
 import { observeBreakers } from './engines/breaker-metrics.ts'
 import type { Engines } from './engines/registry.ts'
 import { fileEndpoints } from './files/routes.ts'
@@ -199,7 +201,7 @@ async function openParts(ctx: LiveContext, options: AppOptions, stops: AsyncDisp
   const variants = stops.adopt(openVariants(ctx), (each) => each.close())
   const live = stops.adopt(openLiveEvents(ctx, identity.callers), (each) => each.close())
   const storage = openStorageGate(db)
-  const responding = { meter, storage, lengths: openContextLengths() }
+  const responding = { meter, storage, lengths: openContextLengths(), join: joinConversation }
   return { identity, audit, storage, cache, variants, live, meter, responding }
 }
 
@@ -251,6 +253,7 @@ function endpointsOf(
     ...identityEndpoints(identity),
     ...billingEndpoints,
     ...webhookEndpoints(),
+    ...conversationEndpoints,
     ...consoleEndpoints(live),
     ...healthEndpoints(health),
   ]

@@ -3,6 +3,7 @@ import type pg from 'pg'
 import { auditSweep } from '../audit/audit.ts'
 import { storageSweep } from '../billing/storage/gate.ts'
 import type { Context, LiveContext } from '../context.ts'
+import { conversationSweep } from '../conversations/remove.ts'
 import { deliveryQueue } from '../events/store/delivery-claims.ts'
 import type { KnownBlobs } from '../files/installation.ts'
 import { filesSweep, orphanSweep, stagedSweep } from '../files/retention.ts'
@@ -83,6 +84,7 @@ export function allSweeps(ctx: Context, db: Kysely<Database>): Sweep[] {
     ...videoSweeps(ctx),
     ...responseSweeps(ctx),
     ...webhookSweeps(ctx),
+    conversationSweep(ctx),
     filesSweep(ctx),
     scratchSweep(ctx),
     stagedSweep(ctx),

@@ -2,6 +2,7 @@ import { sql } from 'kysely'
 import { AUDIT_TOPIC, saveAuditState } from '../billing/audit-state.ts'
 import { billingInvariants } from '../billing/invariants.ts'
 import type { Context } from '../context.ts'
+import { conversationInvariants } from '../conversations/invariants.ts'
 import { fileInvariants } from '../files/invariants.ts'
 import type { Db } from '../platform/db/db.ts'
 import type { Invariant } from '../platform/db/invariant.ts'
@@ -17,6 +18,7 @@ const INVARIANTS: readonly Invariant[] = [
   ...videoInvariants,
   ...responseInvariants,
   ...webhookInvariants,
+  ...conversationInvariants,
 ]
 
 /** Invariants of money and slots: while one is broken no new video job is accepted. Source: docs/reliability.md. */

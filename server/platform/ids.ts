@@ -17,6 +17,7 @@ const JOINS = {
   incident: 'inc_',
   webhook_endpoint: 'whe_',
   event: 'evt_',
+  conversation: 'conv_',
 } as const
 export type IdKind = keyof typeof JOINS
 

@@ -5,10 +5,16 @@ import type { Lease } from '../platform/http/body/byte-budget.ts'
 import type { ContextLengths } from './context/lengths.ts'
 import type { Item } from './schema/items.ts'
 import type { CreateResponse, ResponseObject } from './schema/response.ts'
-import type { ResponseRecord } from './stored/save.ts'
+import type { JoinConversation, ResponseRecord } from './stored/save.ts'
 
 /** What answering needs beside the context, shared by all requests of a process. */
-export type ResponseDeps = { meter: Meter; storage: StorageGate; lengths: ContextLengths }
+export type ResponseDeps = {
+  meter: Meter
+  storage: StorageGate
+  lengths: ContextLengths
+  /** Called in the transaction that stores a background response, for a conversation that its metadata names. */
+  join?: JoinConversation
+}
 
 /** One request for a response. Its body has been checked for everything that does not depend on the model. */
 export type ResponseCall = {

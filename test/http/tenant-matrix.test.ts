@@ -4,6 +4,7 @@ import type { Endpoint } from '../../server/identity/caller/endpoint.ts'
 import { newColleague, newCustomer, startApp, type TestApp, type TestPerson } from '../support/http/app.ts'
 import { type Caller, send } from '../support/http/send.ts'
 import { storedFile, submit } from '../support/http/videos-app.ts'
+import { SETTINGS } from './conversations/conversation-settings.ts'
 import { storeResponse } from './responses/stored-responses.ts'
 
 /** What one organization owns, by kind of id. */
@@ -16,11 +17,16 @@ type Things = {
   invitation: string
   session: string
   response: string
+  conversation: string
   webhook: string
 }
 
 /** What is one person's own, and who of the same organization has no access to it. */
-const PRIVATE: Partial<Record<keyof Things, 'owner' | 'member'>> = { response: 'member', session: 'owner' }
+const PRIVATE: Partial<Record<keyof Things, 'owner' | 'member'>> = {
+  response: 'member',
+  session: 'owner',
+  conversation: 'member',
+}
 
 /** How a route with an id is tried: the parameter's kind, and a body that its shape accepts. */
 type Entry = { id: keyof Things; body?: unknown }
@@ -50,6 +56,10 @@ const ROUTES: Readonly<Record<string, Entry>> = {
   'POST /v1/webhook_endpoints/:webhook_endpoint_id/test': { id: 'webhook', body: { event_type: 'video.completed' } },
   'GET /v1/webhook_endpoints/:webhook_endpoint_id/deliveries': { id: 'webhook' },
   'POST /v1/webhook_endpoints/:webhook_endpoint_id/redeliver': { id: 'webhook', body: { since: 0 } },
+  'GET /console/conversations/:conversation_id': { id: 'conversation' },
+  'GET /console/conversations/:conversation_id/turns': { id: 'conversation' },
+  'PATCH /console/conversations/:conversation_id': { id: 'conversation', body: { title: 'Taken' } },
+  'DELETE /console/conversations/:conversation_id': { id: 'conversation' },
   'DELETE /console/api_keys/:id': { id: 'key' },
   'PATCH /console/members/:user_id': { id: 'member', body: { role: 'admin' } },
   'DELETE /console/members/:user_id': { id: 'member' },
@@ -83,6 +93,7 @@ async function organization() {
   const hook = { name: 'Theirs', url: 'https://example.com/', event_types: ['video.completed'] }
   const webhook = (await send(app, 'POST', '/v1/webhook_endpoints', { key: owner.key }, hook)).body.id
   const file = await storedFile(app, owner)
+  const begun = await send(app, 'POST', '/console/conversations', browser, { title: 'Theirs', settings: SETTINGS })
   const session = (await send(app, 'GET', '/console/sessions', { cookie: member.cookie })).body.data[0].id
   return {
     owner,
@@ -96,6 +107,7 @@ async function organization() {
       invitation: invited.body.id,
       response: (await storeResponse(app, owner)).id,
       session,
+      conversation: begun.body.id,
       webhook,
     },
   }
@@ -156,6 +168,8 @@ test('nothing another organization tried has changed anything', async () => {
   for (const path of [`/v1/files/${things.file}`, `/v1/responses/${things.response}`]) {
     assert.equal((await send(app, 'GET', path, { key: owner.key })).status, 200)
   }
+  const kept = await send(app, 'GET', `/console/conversations/${things.conversation}`, browser)
+  assert.deepEqual([kept.status, kept.body.title], [200, 'Theirs'])
   const hook = await send(app, 'GET', `/v1/webhook_endpoints/${things.webhook}`, { key: owner.key })
   assert.deepEqual([hook.status, hook.body.name, hook.body.previous_secret_until], [200, 'Theirs', null])
   const ids = async (path: string) =>

@@ -47,6 +47,11 @@ test('a table is written by the one folder that declares it', () => {
 const READS_ELSEWHERE: Readonly<Record<string, string>> = {
   'server/billing/store-reports.ts: api_keys': 'names the keys of a page of the ledger in its own query',
   'server/billing/store-reports.ts: users': 'names the people of a page of the ledger in its own query',
+  'server/conversations/store.ts: ledger_entries': 'shows what each answer of a page cost in its own query',
+  'server/conversations/store.ts: response_items': 'shows the questions and answers of a page in its own query',
+  'server/conversations/store.ts: responses': 'a turn is a response, and adds to it only which conversation it is in',
+  'server/responses/stored/store/responses.ts: conversation_turns':
+    'a response in a conversation is kept as long as that: the sweep passes over it',
   'server/files/store/installation.ts: organizations':
     'a database without organizations is unused and may be paired with new files',
   'server/files/store/installation.ts: video_jobs':
@@ -81,6 +86,7 @@ const ORDER = [
   'responses',
   'webhooks',
   'reload',
+  'conversations',
 ]
 
 test('an invariant belongs to the highest folder whose tables it reads', () => {

@@ -1,5 +1,20 @@
 /** What the API says of its operations, in Japanese, by their English text. */
 export const JAPANESE_OPERATIONS: Readonly<Record<string, string>> = {
+  'List your conversations, pinned ones first': '自分の会話の一覧（ピン留めが先）',
+  'Those with an answer, each by its last use; all, or those with a text in the title or a question.':
+    '回答のある会話を、最後に使った順に返します。すべて、またはタイトルか質問に文字列を含むもの。',
+  'Begin a conversation': '会話を始める',
+  'Background responses whose metadata has its id as `conversation_id` are its answers.':
+    'メタデータの `conversation_id` にその ID を持つバックグラウンドのレスポンスが、この会話の回答になります。',
+  'Read a conversation': '会話を取得する',
+  'Its title and settings.': 'タイトルと設定。',
+  'Rename or pin a conversation, or change its settings': '会話の名前、ピン留め、設定を変更する',
+  'Delete a conversation with its responses; a running one is cancelled first':
+    '会話をレスポンスとともに削除する（実行中なら先に取り消す）',
+  'Charges stay.': '請求は残ります。',
+  'List what was asked and answered in a conversation, the oldest first': '会話の質問と回答の一覧（古い順）',
+  'Versions of an answer continue the same response. A page has at most 50, and fewer long ones.':
+    '回答の各バージョンは、同じレスポンスに続きます。1 ページは最大 50 件で、長いものは少なくなります。',
   'A multipart form with the bytes and a `purpose`. The media type is recognized from the bytes, and the file is deleted when it expires.':
     'バイト列と `purpose` を multipart フォームで送ります。メディアタイプは内容から判定され、期限が来るとファイルは削除されます。',
   'The files of your organization, newest first unless `order` says otherwise; `purpose` selects some of them.':

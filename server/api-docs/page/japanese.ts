@@ -6,6 +6,11 @@ import { JAPANESE_OPERATIONS } from './japanese-operations.ts'
  */
 export const JAPANESE: Readonly<Record<string, string>> = {
   ...JAPANESE_OPERATIONS,
+  'When a message was last sent.': '最後にメッセージを送った時刻。',
+  'When it is deleted, unless another message is sent.': '次のメッセージを送らない場合に削除される時刻。',
+  'Only those with this text in their title or in what you wrote.': 'タイトルか自分の質問にこの文字列を含むもののみ。',
+  'The response.': 'レスポンス。',
+  'Its entry in the ledger; null while there is none.': '台帳の記録。まだなければ null。',
   'Asynchronous video jobs: submit, poll, download.': '非同期の動画ジョブ：送信、状態の確認、ダウンロード。',
   'Images, videos, audio and documents that jobs and messages refer to.':
     'ジョブやメッセージから参照する画像、動画、音声、文書。',

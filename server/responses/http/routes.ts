@@ -79,7 +79,7 @@ async function acceptBackground(
   const response = newResponse(ctx, call.body, prepared)
   // Before anything is stored: it may be refused.
   const lease = call.body.stream ? leaseForReading(ctx.budget, call.principal.org_id, reply) : null
-  await enqueueResponse(ctx, call, { response, input: prepared.input })
+  await enqueueResponse(ctx, call, { response, input: prepared.input }, deps.join)
   reply.request.created = { response_id: response.id }
   // Its worker counts the bytes again: a client that follows the response must not hold the room that the worker waits for.
   call.lease.end()

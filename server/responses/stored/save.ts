@@ -2,7 +2,7 @@ import { planOf } from '../../catalog/entitlements.ts'
 import type { Config } from '../../config/config.ts'
 import type { Context } from '../../context.ts'
 import type { Principal } from '../../identity/caller/principal.ts'
-import type { Db } from '../../platform/db/db.ts'
+import type { Db, Tx } from '../../platform/db/db.ts'
 import { writeGroupOrEach } from '../../platform/db/groups.ts'
 import { ApiError } from '../../platform/errors.ts'
 import { failpoint } from '../../platform/failpoint.ts'
@@ -24,6 +24,13 @@ import {
 
 /** A response with the items of its request alone, in order, each with an id: what is stored, and what a socket caches. */
 export type ResponseRecord = { response: ResponseObject; input: readonly Item[] }
+
+/** Puts a background response into the conversation that its metadata names, in the transaction that stores it. */
+export type JoinConversation = (
+  tx: Tx,
+  caller: Pick<Principal, 'org_id' | 'user_id'>,
+  joined: ResponseRecord & { now: Date },
+) => Promise<void>
 
 /** Longer ones have a statement of their own, so that a group of them does not hold up others. */
 const SHARED_CHARACTERS_MAX = 16 * 1024
@@ -58,6 +65,7 @@ export async function enqueueResponse(
   ctx: Pick<Context, 'config' | 'db' | 'clock' | 'changes'>,
   call: { principal: Principal; request_id: string; body: CreateResponse },
   record: ResponseRecord,
+  join?: JoinConversation,
 ): Promise<void> {
   const { response } = record
   const { input: _, ...request } = call.body
@@ -66,6 +74,7 @@ export async function enqueueResponse(
   await ctx.db.transaction().execute(async (tx) => {
     await insertResponses(tx, [await writeResponse({ ...newRow(ctx, call, record), request, events })])
     await insertEvents(tx, response.id, { first_number: 0, events })
+    await join?.(tx, call.principal, { ...record, now: ctx.clock.now() })
     // As the last thing, since others of the organization wait for this transaction from here on.
     await lockUnfinished(tx, call.principal.org_id)
     await requireRoom({ ...ctx, db: tx }, call.principal, { added: 0 })

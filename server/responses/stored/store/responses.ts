@@ -221,13 +221,22 @@ export async function deleteEndedResponse(db: Db, owner: Owner, id: string): Pro
   return (await findResponse(db, owner, { id, bytes_max: 0 })) ? 'running' : null
 }
 
-/** Deletes up to `limit` responses that ended before `before`, whole, and returns their ids. */
+/** Deletes up to `limit` responses that ended before `before` and are in no conversation, whole, and returns their ids. */
 export async function deleteResponsesEndedBefore(db: Db, before: Date, limit: number): Promise<string[]> {
   const result = await sql<{ id: string }>`
     delete from responses where id in (
-      select id from responses where finished_at <= ${before} order by finished_at limit ${limit} for update skip locked)
+      select id from responses r where finished_at <= ${before} and ${inNoConversation}
+      order by finished_at limit ${limit} for update skip locked)
     returning id`.execute(db)
   return result.rows.map(({ id }) => id)
+}
+
+/** Of a response `r`, in SQL: those of a conversation are deleted together with it. */
+export const inNoConversation = sql`not exists (select from conversation_turns t where t.response_id = r.id)`
+
+/** Deletes those of these responses that have ended, whole. */
+export async function deleteResponses(tx: Db, ids: readonly string[]): Promise<void> {
+  await sql`delete from responses where id = any(${[...ids]}::text[]) and finished_at is not null`.execute(tx)
 }
 
 /** How many background responses of an organization have not ended: those that wait, and those under a lease of any worker. */
