@@ -94,6 +94,8 @@ const chat = createRoute({
   path: '/chat',
   component: lazyRouteComponent(() => withTexts('chat', import('./chat/page.tsx')), 'ChatPage'),
 })
+/** The chat page shows it. */
+const conversation = createRoute({ getParentRoute: () => chat, path: '$id' })
 const files = createRoute({
   getParentRoute: () => shell,
   path: '/files',
@@ -151,7 +153,7 @@ const tree = root.addChildren([
     start,
     videos,
     video,
-    chat,
+    chat.addChildren([conversation]),
     files,
     keys,
     webhooks,

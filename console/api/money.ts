@@ -10,7 +10,7 @@ export function unitsOf(amount: string): bigint {
 }
 
 /** Units of 10⁻⁸ as a decimal string with eight fraction digits. */
-export function decimalOf(units: bigint): string {
+function decimalOf(units: bigint): string {
   const digits = String(units < 0n ? -units : units).padStart(SCALE + 1, '0')
   return `${units < 0n ? '-' : ''}${digits.slice(0, -SCALE)}.${digits.slice(-SCALE)}`
 }

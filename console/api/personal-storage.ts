@@ -1,4 +1,4 @@
-/** What this browser stores for a person, such as a conversation that is stored nowhere else. Removed when they sign out. */
+/** What this browser stores for a person, such as a draft. Removed when they sign out. */
 const PREFIX = 'kinora.kept.'
 
 const listeners = new Set<() => void>()

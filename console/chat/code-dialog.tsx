@@ -11,7 +11,7 @@ import { openCalls } from './conversation/conversation.ts'
 import { withDraftSent } from './playground/actions.ts'
 import { usePlayground } from './playground/playground.ts'
 import { bodyOf } from './request/body.ts'
-import { chatProgram } from './request/program.ts'
+import { responseProgram } from './request/program.ts'
 
 /** The request that Send would make, as a program; none while a tool call has no result, since the service would refuse it. */
 export function CodeDialog({ onClose }: { onClose: () => void }) {
@@ -28,7 +28,7 @@ export function CodeDialog({ onClose }: { onClose: () => void }) {
   const tabs = SNIPPET_LANGUAGES.map(({ value, label }) => ({
     value,
     label,
-    panel: value === language && body && <CodeBlock code={chatProgram(value, base_url, body)} label={label} />,
+    panel: value === language && body && <CodeBlock code={responseProgram(value, base_url, body)} label={label} />,
   }))
   return (
     <Dialog

@@ -1,6 +1,5 @@
 import { Link, Outlet, useLocation } from '@tanstack/react-router'
 import { Menu as MenuIcon } from 'lucide-react'
-import { Dialog } from 'radix-ui'
 import { useEffect, useState } from 'react'
 import { useLiveChanges } from '../api/live.ts'
 import { useBalance } from '../api/queries.ts'
@@ -9,6 +8,7 @@ import { IconButton } from '../ui/button.tsx'
 import { cx } from '../ui/class-names.ts'
 import { Money } from '../ui/data/format.tsx'
 import { Skeleton } from '../ui/layout.tsx'
+import { Drawer } from '../ui/overlay/drawer.tsx'
 import { AccountMenu } from './account-menu.tsx'
 import { ConnectionNote } from './connection-note.tsx'
 import { useEndedVideos } from './ended-videos.ts'
@@ -68,21 +68,14 @@ function TopBar() {
   useEffect(() => setOpen(false), [pathname])
   return (
     <header className="sticky top-0 z-20 flex h-13 items-center gap-2 border-b border-line bg-canvas px-2 sm:px-4 lg:hidden">
-      <Dialog.Root open={open} onOpenChange={setOpen}>
-        <Dialog.Trigger asChild>
-          <IconButton label={t('open_navigation')} icon={<MenuIcon />} />
-        </Dialog.Trigger>
-        <Dialog.Portal>
-          <Dialog.Overlay className="fixed inset-0 z-40 animate-appear bg-scrim" />
-          <Dialog.Content
-            aria-describedby={undefined}
-            className="fixed inset-y-0 start-0 z-50 flex w-[min(18rem,85vw)] animate-slide flex-col overflow-y-auto border-e border-line bg-canvas shadow-float focus:outline-none"
-          >
-            <Dialog.Title className="sr-only">{t('navigation')}</Dialog.Title>
-            <Sidebar />
-          </Dialog.Content>
-        </Dialog.Portal>
-      </Dialog.Root>
+      <Drawer
+        open={open}
+        onOpenChange={setOpen}
+        title={t('navigation')}
+        trigger={<IconButton label={t('open_navigation')} icon={<MenuIcon />} />}
+      >
+        <Sidebar />
+      </Drawer>
       <span className="grow truncate font-semibold tracking-tight">{t('brand')}</span>
       <BalanceChip compact />
     </header>

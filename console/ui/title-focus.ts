@@ -8,7 +8,7 @@ let awaited = false
  * focused itself keeps the focus.
  */
 export function focusTitle(): void {
-  if (document.activeElement?.matches('main input')) return
+  if (document.activeElement?.matches('main input, main textarea')) return
   const title = document.querySelector<HTMLElement>('[data-page-title]')
   if (title) title.focus({ preventScroll: true })
   awaited = !title

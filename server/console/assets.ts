@@ -7,7 +7,7 @@ import { pathOf } from '../platform/http/server.ts'
 
 const DIST = fileURLToPath(new URL('../../console/dist/', import.meta.url))
 
-/** Pages of the console; each video also has one below `/videos`. Compared with console/routes.tsx by a test. */
+/** Pages of the console; each video, conversation and webhook endpoint has one below. Compared with console/routes.tsx by a test. */
 export const CLIENT_PATHS = [
   '/billing',
   '/chat',
@@ -141,7 +141,8 @@ function accepts(request: FastifyRequest, encoding: Encoding): boolean {
 
 function isClientPath(path: string): boolean {
   return (
-    CLIENT_PATHS.some((each) => path === each || path === `${each}/`) || /^\/(videos|webhooks)\/[^/]+\/?$/.test(path)
+    CLIENT_PATHS.some((each) => path === each || path === `${each}/`) ||
+    /^\/(chat|videos|webhooks)\/[^/]+\/?$/.test(path)
   )
 }
 

@@ -52,15 +52,18 @@ test('a newcomer signs in, accepts the terms, makes a clip for its exact quote, 
 })
 
 test('a chat shows what the ledger charged for it, to the last digit', async () => {
-  const { page, close } = await openConsole(browser, { app, as: owner, path: '/chat' })
+  const answering = await startApp({ background: true })
+  const person = await newCustomer(answering)
+  const { page, close } = await openConsole(browser, { app: answering, as: person, path: '/chat' })
   const box = page.getByRole('textbox', { name: 'Your message', exact: true })
   await box.fill('sandbox:echo one two three')
   await box.press('Enter')
   await page.locator('article').getByText('one two three').last().waitFor()
   const cost = await page.locator('[data-cost]').first().getAttribute('data-cost')
-  const { body } = await send(app, 'GET', '/console/ledger', { cookie: owner.cookie })
+  const { body } = await send(answering, 'GET', '/console/ledger', { cookie: person.cookie })
   assert.equal(body.data[0].amount, `-${cost}`)
   await close()
+  await answering.close()
 })
 
 test('a key is created, shown once, works with the official client, and is refused after it is revoked', async () => {

@@ -64,11 +64,12 @@ export function Attachments({
 }
 
 function ImageAttachment({ attachment }: { attachment: Attachment }) {
+  const t = useText('chat')
   return (
     <img
       src={imageUrl(attachment)}
-      alt={attachment.name}
-      title={attachment.name}
+      alt={attachment.name || t('attached_image')}
+      title={attachment.name || undefined}
       className="size-20 rounded-lg border border-line bg-sunken object-cover"
     />
   )
@@ -78,7 +79,7 @@ function Named({ attachment }: { attachment: Attachment }) {
   const { bytes } = useFormat()
   return (
     <Tile kind={attachment.kind} name={attachment.name}>
-      <span className="text-xs text-muted">{bytes(attachment.size_bytes)}</span>
+      {attachment.size_bytes !== null && <span className="text-xs text-muted">{bytes(attachment.size_bytes)}</span>}
     </Tile>
   )
 }

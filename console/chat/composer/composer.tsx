@@ -1,5 +1,6 @@
 import { ArrowUp, Paperclip, Square, X } from 'lucide-react'
 import { type KeyboardEvent, type Ref, useRef } from 'react'
+import { add } from '../../api/money.ts'
 import { useText } from '../../text/use-text.ts'
 import { IconButton } from '../../ui/button.tsx'
 import { Money } from '../../ui/data/format.tsx'
@@ -152,7 +153,9 @@ function AttachButton({ onFiles }: { onFiles: (files: Iterable<File>) => void })
 function FootLine() {
   const t = useText('chat')
   const { conversation, model } = usePlayground()
-  const spent = useConversation(conversation, (now) => now.spent)
+  const spent = useConversation(conversation, ({ turns }) =>
+    turns.reduce((sum, { cost }) => (cost === null ? sum : add(sum, cost)), '0.00000000'),
+  )
   return (
     <p className="flex min-h-4 flex-wrap justify-between gap-x-4 px-1 text-xs text-muted">
       <span className="max-sm:hidden pointer-coarse:hidden">{t('composer.keys')}</span>

@@ -1,98 +1,155 @@
 import type { ChatModel } from '../../api/chat-models.ts'
-import { type Failure, failureOf, newFailure, noAnswer } from '../../api/failure.ts'
+import { type Failure, failureOf, isFailure } from '../../api/failure.ts'
+import { openRequest, request } from '../../api/request.ts'
 import { type AssistantMessage, newAnswer } from '../conversation/conversation.ts'
-import { changeMessage, type OpenConversation } from '../conversation/open-conversation.ts'
-import { bodyOf } from '../request/body.ts'
-import { applyChunk, type Chunk } from './apply-chunk.ts'
-import { costOf, settle } from './charge.ts'
-import { streamEvents } from './sse.ts'
+import { type Answering, changeMessage, type OpenConversation } from '../conversation/open-conversation.ts'
+import { storeConversation, synchronize } from '../conversation/synchronize.ts'
+import { continuingBody } from '../request/body.ts'
+import { applyEvent, type StreamEvent } from './apply-event.ts'
+import { eventsOf } from './sse.ts'
+
+/** What the page does meanwhile: once there is a stored conversation, and once an answer has ended. */
+export type AnswerEvents = { onStored(id: string): void; onEnded(): void }
 
 /**
- * Requests the next message from the model and writes it into the conversation as it streams, once per frame. Resolves when the
- * answer has ended, also by a failure; `onCharged` is called once its cost is known.
+ * Requests the next answer and writes it into the conversation as it streams, once per frame. The service makes it in the background: it goes
+ * on when the page is closed. Resolves when the answer has ended, also by a failure.
  */
-export async function answer(conversation: OpenConversation, model: ChatModel, onCharged: () => void): Promise<void> {
+export async function answer(conversation: OpenConversation, model: ChatModel, events: AnswerEvents): Promise<void> {
   if (conversation.answering) return
-  const controller = new AbortController()
-  const unload = watchUnload()
-  conversation.answering = controller
-  const body = bodyOf(conversation.read(), model)
   const draft = newAnswer(model.id)
-  const write = writer(conversation, draft)
-  conversation.change((now) => ({ ...now, messages: [...now.messages, { ...draft }] }))
-  try {
-    await receive(draft, body, controller.signal, write.soon)
-    finish(draft, controller.signal.aborted)
-  } catch (error) {
-    if (controller.signal.aborted || unload.seen()) finish(draft, true)
-    else Object.assign(draft, { status: 'failed', failure: storable(failureOf(error)), tool_calls: [] })
-  }
-  unload.end()
-  conversation.answering = null
-  if (draft.tokens) draft.cost = costOf(draft.tokens, model.pricing)
-  write.now()
-  await settle(conversation, draft, onCharged)
+  const now = conversation.read()
+  const body = continuingBody(now, model)
+  await receive(conversation, draft, events, async (signal) => {
+    conversation.change(({ messages, ...rest }) => ({ ...rest, messages: [...messages, { ...draft }] }))
+    const id = now.id ?? (await storeConversation(conversation))
+    events.onStored(id)
+    const more = { background: true, store: true, metadata: { conversation_id: id } }
+    return openRequest('POST', '/v1/responses', { body: { ...body, ...more }, signal })
+  })
+}
+
+/** Shows an answer that is being made already: it was asked for before a reload, or by another tab. */
+export async function follow(conversation: OpenConversation, id: string, events: AnswerEvents): Promise<void> {
+  const shown = conversation.read().messages.at(-1)
+  if (conversation.answering || shown?.role !== 'assistant' || shown.response_id !== id) return
+  const draft = { ...newAnswer(shown.model, shown.id), response_id: id }
+  await receive(conversation, draft, events, async () => null)
+}
+
+/** Stops the answer. The service charges what the model has produced. */
+export function stop({ answering }: OpenConversation): void {
+  if (!answering || answering.stopped) return
+  answering.stopped = true
+  if (answering.response_id !== null) cancel(answering.response_id)
+}
+
+function cancel(id: string): void {
+  // One that has ended meanwhile cannot be cancelled: it is shown as it is.
+  request('POST', `/v1/responses/${id}/cancel`).catch(() => {})
 }
 
 async function receive(
+  conversation: OpenConversation,
   draft: AssistantMessage,
-  body: object,
-  signal: AbortSignal,
+  events: AnswerEvents,
+  open: (signal: AbortSignal) => Promise<Response | null>,
+): Promise<void> {
+  const answering: Answering = { reading: new AbortController(), response_id: draft.response_id, stopped: false }
+  conversation.answering = answering
+  const write = writer(conversation, draft)
+  try {
+    await readToEnd(conversation, { draft, answering }, await open(answering.reading.signal), write.soon)
+    draft.status = 'done'
+    // What cannot be read now is read when somebody looks at the page again.
+    await synchronize(conversation, draft.response_id!).catch(() => write.now())
+  } catch (error) {
+    if (!answering.reading.signal.aborted)
+      Object.assign(draft, { status: 'failed', failure: storable(failureOf(error)), tool_calls: [] })
+  }
+  conversation.answering = null
+  write.end(draft.status === 'failed')
+  events.onEnded()
+}
+
+/** Reads the events of a response to the last, over as many connections as that takes. */
+async function readToEnd(
+  conversation: OpenConversation,
+  { draft, answering }: { draft: AssistantMessage; answering: Answering },
+  response: Response | null,
   onChange: () => void,
 ): Promise<void> {
-  const onOpen = ({ headers }: Response) => {
-    draft.request_id = headers.get('x-request-id')
+  const { signal } = answering.reading
+  const measure = reasoningClock()
+  let last = -1
+  for (let connection = response; ; ) {
+    try {
+      connection ??= await openRequest('GET', pathOf(draft.response_id!, last), { signal })
+      for await (const data of eventsOf(connection)) {
+        const event = JSON.parse(data) as StreamEvent
+        last = event.sequence_number
+        const ended = applyEvent(draft, event)
+        if (answering.response_id === null && draft.response_id !== null) onAccepted(conversation, answering, draft)
+        measure(draft)
+        conversation.seen.set(draft.response_id!, { key: draft.id, reasoning_ms: draft.reasoning_ms })
+        onChange()
+        if (ended) return
+      }
+    } catch (error) {
+      if (signal.aborted || draft.response_id === null || !isTemporary(error)) throw error
+    }
+    connection = null
+    await new Promise((resolve) => setTimeout(resolve, RECONNECT_MS))
+    signal.throwIfAborted()
   }
+}
+
+/** From here on the answer is stored, with its question. */
+function onAccepted(conversation: OpenConversation, answering: Answering, { response_id }: AssistantMessage): void {
+  answering.response_id = response_id
+  if (answering.stopped) cancel(response_id!)
+  conversation.change((now) => ({ ...now, unsaved: null }))
+}
+
+/** After the connection was lost, or the service restarts. */
+const RECONNECT_MS = 1000
+
+function isTemporary(error: unknown): boolean {
+  return isFailure(error) && (error.status === 0 || error.status === 429 || error.status >= 500)
+}
+
+function pathOf(id: string, after: number): string {
+  return `/v1/responses/${id}?stream=true${after < 0 ? '' : `&starting_after=${after}`}`
+}
+
+/** Measures how long an answer reasons before anything else of it comes. */
+function reasoningClock(): (draft: AssistantMessage) => void {
   let since: number | null = null
   let reasoning = true
-  for await (const { data } of streamEvents('/v1/chat/completions', body, signal, onOpen)) {
-    const chunk = JSON.parse(data) as Chunk
-    if (chunk.error) {
-      const { code, type, param } = chunk.error
-      throw newFailure(502, code, { type, param, request_id: draft.request_id })
-    }
-    applyChunk(draft, chunk)
+  return (draft) => {
     if (draft.reasoning !== '') since ??= performance.now()
     if (since !== null && reasoning) draft.reasoning_ms = Math.round(performance.now() - since)
     reasoning = draft.text === '' && draft.refusal === '' && draft.tool_calls.length === 0
-    onChange()
-  }
-  if (draft.finish_reason === null && !signal.aborted) throw noAnswer()
-}
-
-/** Closing the page cuts the connection: the answer was stopped, it did not fail. The page may stay open, as for a download. */
-function watchUnload() {
-  let unload_at = -Infinity
-  const onUnload = () => {
-    unload_at = performance.now()
-  }
-  window.addEventListener('beforeunload', onUnload)
-  return {
-    seen: () => performance.now() - unload_at < UNLOAD_MS,
-    end: () => window.removeEventListener('beforeunload', onUnload),
   }
 }
 
-const UNLOAD_MS = 3000
-
-/** Ends the answer; tool calls that were cut off are dropped. */
-function finish(draft: AssistantMessage, stopped: boolean): void {
-  draft.status = stopped && draft.finish_reason === null ? 'stopped' : 'done'
-  if (draft.finish_reason !== 'tool_calls') draft.tool_calls = []
-}
-
-/** Writes the draft into the conversation: `soon` at most once per frame, `now` immediately. */
+/** Writes the draft into the conversation: `soon` at most once per frame. */
 function writer(conversation: OpenConversation, draft: AssistantMessage) {
   let frame = 0
   const now = () => {
-    cancelAnimationFrame(frame)
     frame = 0
-    changeMessage<AssistantMessage>(conversation, draft.id, { ...draft, tool_calls: [...draft.tool_calls] })
+    changeMessage<AssistantMessage>(conversation, draft.id, { ...draft })
   }
   return {
     now,
     soon() {
       frame ||= requestAnimationFrame(now)
+    },
+    /** The stored answer has taken its place, unless it failed here. */
+    end(failed: boolean) {
+      cancelAnimationFrame(frame)
+      if (failed) now()
+      else conversation.change((each) => ({ ...each }))
     },
   }
 }

@@ -1,8 +1,11 @@
 import { useQueryClient } from '@tanstack/react-query'
-import { createContext, useContext, useMemo } from 'react'
+import { useNavigate } from '@tanstack/react-router'
+import { createContext, useContext, useEffect, useMemo } from 'react'
 import type { ChatModel } from '../../api/chat-models.ts'
+import { isUnfinished } from '../conversation/conversation.ts'
 import { type OpenConversation, useConversation } from '../conversation/open-conversation.ts'
 import { type Actions, actionsOn } from './actions.ts'
+import { type AnswerEvents, follow } from './answer.ts'
 
 /** What the components of the page share. */
 export type Playground = {
@@ -21,24 +24,39 @@ export function usePlayground(): Playground {
   return playground
 }
 
-/** The model that was chosen, or the first of the plan. */
+/** The model that was chosen, or the first of the plan. An answer that is being made is followed. */
 export function useNewPlayground(conversation: OpenConversation, models: readonly ChatModel[]): Playground {
   const chosen = useConversation(conversation, ({ settings }) => settings.model)
   const model = models.find(({ id }) => id === chosen) ?? models[0]!
-  const onCharged = useOnCharged()
+  const events = useAnswerEvents()
+  const unfinished = useConversation(
+    conversation,
+    ({ leaf, turns }) => turns.find((turn) => turn.id === leaf && isUnfinished(turn))?.id ?? null,
+  )
+  useEffect(() => {
+    if (unfinished !== null) void follow(conversation, unfinished, events)
+  }, [conversation, unfinished, events])
   return useMemo(
-    () => ({ conversation, models, model, actions: actionsOn(conversation, model, onCharged) }),
-    [conversation, models, model, onCharged],
+    () => ({ conversation, models, model, actions: actionsOn(conversation, model, events) }),
+    [conversation, models, model, events],
   )
 }
 
-/** Reloads what shows money once an answer is charged. */
-export function useOnCharged(): () => void {
+function useAnswerEvents(): AnswerEvents {
   const queries = useQueryClient()
+  const navigate = useNavigate()
   return useMemo(
-    () => () => {
-      for (const noun of ['balance', 'ledger', 'usage']) void queries.invalidateQueries({ queryKey: [noun] })
-    },
-    [queries],
+    () => ({
+      onStored(id) {
+        // Only the page of the new conversation has no id: another one may be open by now.
+        if (location.pathname === '/chat')
+          void navigate({ to: '/chat/$id', params: { id }, replace: true, resetScroll: false })
+      },
+      onEnded() {
+        for (const noun of ['balance', 'ledger', 'usage', 'conversations'])
+          void queries.invalidateQueries({ queryKey: [noun] })
+      },
+    }),
+    [queries, navigate],
   )
 }

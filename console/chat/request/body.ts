@@ -1,72 +1,76 @@
 import type { ChatModel } from '../../api/chat-models.ts'
-import type { Attachment, Conversation, Message } from '../conversation/conversation.ts'
-import { hasContent } from '../conversation/conversation.ts'
+import {
+  type AssistantMessage,
+  type Attachment,
+  type Conversation,
+  hasContent,
+  type Message,
+} from '../conversation/conversation.ts'
+import { splitHistory } from '../conversation/turns.ts'
 import { type Parameters, readSettings } from './read-settings.ts'
 
-type Part =
-  | { type: 'text'; text: string }
-  | { type: 'image_url'; image_url: { url: string } }
-  | { type: 'file'; file: { file_id: string } }
-
-export type BodyMessage =
-  | { role: 'system' | 'user'; content: string }
-  | { role: 'user'; content: Part[] }
-  | { role: 'assistant'; content: string | null; refusal?: string; reasoning_content?: string; tool_calls?: object[] }
-  | { role: 'tool'; tool_call_id: string; content: string }
-
-export type ChatBody = Parameters & {
+export type ResponseBody = Parameters & {
   model: string
-  messages: BodyMessage[]
+  instructions?: string
+  previous_response_id?: string
+  input: object[]
   stream: true
-  stream_options: { include_usage: true }
 }
 
-/** The request body of a conversation, for the page and for the programs it shows. */
+/** The request for the next answer, with the conversation that is not stored yet: that before it is in the response it continues. */
+export function continuingBody(now: Conversation, model: ChatModel): ResponseBody {
+  const { previous_response_id, added } = splitHistory(now)
+  const body = bodyOf({ settings: now.settings, messages: added }, model)
+  return { ...body, ...(previous_response_id !== null && { previous_response_id }) }
+}
+
+/** The same request with these messages alone, for the programs that the page shows. */
 export function bodyOf(
   { settings, messages }: Pick<Conversation, 'settings' | 'messages'>,
   model: ChatModel,
-): ChatBody {
+): ResponseBody {
   const system = settings.system.trim()
   return {
     model: model.id,
-    messages: [
-      ...(system === '' ? [] : [{ role: 'system' as const, content: system }]),
-      ...messages.flatMap(bodyMessages),
-    ],
+    ...(system !== '' && { instructions: system }),
+    input: messages.flatMap(itemsOf),
     ...readSettings(settings, model).parameters,
     stream: true,
-    stream_options: { include_usage: true },
   }
 }
 
-/** The messages of one turn: an answer is followed by its tool results. Empty answers are left out. */
-function bodyMessages(message: Message): BodyMessage[] {
-  if (message.role === 'user') {
-    const { text, attachments } = message
-    if (attachments.length === 0) return [{ role: 'user', content: text }]
-    const parts: Part[] = attachments.map(partOf)
-    return [{ role: 'user', content: text.trim() === '' ? parts : [...parts, { type: 'text', text }] }]
+/** The items of a message. Empty answers are left out. */
+function itemsOf(message: Message): object[] {
+  if (message.role === 'tool') {
+    const { call_id, output } = message
+    return [{ type: 'function_call_output', call_id, output }]
   }
-  if (!hasContent(message)) return []
-  const { text, refusal, reasoning, tool_calls } = message
-  const calls = tool_calls.map(({ id, name, arguments: text }) => ({
-    ...{ id, type: 'function', function: { name, arguments: text } },
-  }))
-  const answer: BodyMessage = {
-    role: 'assistant',
-    content: text === '' ? null : text,
-    ...(refusal !== '' && { refusal }),
-    ...(reasoning !== '' && { reasoning_content: reasoning }),
-    ...(calls.length > 0 && { tool_calls: calls }),
-  }
-  const results = tool_calls.flatMap(({ id, result }): BodyMessage[] =>
-    result === null ? [] : [{ role: 'tool', tool_call_id: id, content: result }],
-  )
-  return [answer, ...results]
+  if (message.role === 'assistant') return answerItems(message)
+  const { text, attachments } = message
+  if (attachments.length === 0) return [{ role: 'user', content: text }]
+  const written = text.trim() === '' ? [] : [{ type: 'input_text', text }]
+  return [{ role: 'user', content: [...attachments.map(partOf), ...written] }]
 }
 
-function partOf({ source }: Attachment): Part {
-  return source.from === 'data'
-    ? { type: 'image_url', image_url: { url: source.url } }
-    : { type: 'file', file: { file_id: source.file_id } }
+/** As the model wrote it, or as it was edited. */
+function answerItems(answer: AssistantMessage): object[] {
+  const { items, text, refusal, tool_calls } = answer
+  if (!hasContent(answer)) return []
+  if (items) return items
+  const content = [
+    ...(text === '' ? [] : [{ type: 'output_text', text }]),
+    ...(refusal === '' ? [] : [{ type: 'refusal', refusal }]),
+  ]
+  return [
+    ...(content.length === 0 ? [] : [{ role: 'assistant', content }]),
+    ...tool_calls.map((call) => ({ type: 'function_call', ...call })),
+  ]
+}
+
+function partOf({ kind, name, source }: Attachment): object {
+  if (source.from === 'data') return { type: 'input_image', image_url: source.url }
+  const { file_id } = source
+  return kind === 'image'
+    ? { type: 'input_image', file_id }
+    : { type: 'input_file', file_id, filename: name.slice(0, 255) }
 }

@@ -1,19 +1,19 @@
 import { type SnippetLanguage, shellQuote } from '../../api/snippets.ts'
-import type { ChatBody } from './body.ts'
+import type { ResponseBody } from './body.ts'
 
 /**
- * A program that sends exactly this body to `/v1/chat/completions` and prints the answer as it streams: curl, or the official
+ * A program that sends exactly this body to `/v1/responses` and prints the answer as it streams: curl, or the official
  * `openai` client for Node or Python. The key is read from `KINORA_API_KEY`; the body is escaped and never run as code.
  */
-export function chatProgram(language: SnippetLanguage, base_url: string, body: ChatBody): string {
+export function responseProgram(language: SnippetLanguage, base_url: string, body: ResponseBody): string {
   return WRITERS[language](base_url, body)
 }
 
-const WRITERS: Record<SnippetLanguage, (base_url: string, body: ChatBody) => string> = {
+const WRITERS: Record<SnippetLanguage, (base_url: string, body: ResponseBody) => string> = {
   // A quoted here-document: the shell expands nothing in it, and an image may be longer than an argument.
   curl: (base_url, body) =>
     [
-      `curl -N ${shellQuote(`${base_url}/v1/chat/completions`)} \\`,
+      `curl -N ${shellQuote(`${base_url}/v1/responses`)} \\`,
       '  -H "Authorization: Bearer $KINORA_API_KEY" \\',
       '  -H "Content-Type: application/json" \\',
       "  -d @- <<'JSON'",
@@ -26,8 +26,9 @@ const WRITERS: Record<SnippetLanguage, (base_url: string, body: ChatBody) => str
       "import OpenAI from 'openai'",
       '',
       `const client = new OpenAI({ apiKey: process.env.KINORA_API_KEY, baseURL: ${jsText(`${base_url}/v1`)} })`,
-      `const stream = await client.chat.completions.create(${write(body, JAVASCRIPT)})`,
-      "for await (const chunk of stream) process.stdout.write(chunk.choices[0]?.delta?.content ?? '')",
+      `const stream = await client.responses.create(${write(body, JAVASCRIPT)})`,
+      'for await (const event of stream)',
+      "  if (event.type === 'response.output_text.delta') process.stdout.write(event.delta)",
     ].join('\n'),
 
   python: (base_url, body) =>
@@ -37,12 +38,12 @@ const WRITERS: Record<SnippetLanguage, (base_url: string, body: ChatBody) => str
       'from openai import OpenAI',
       '',
       `client = OpenAI(api_key=os.environ["KINORA_API_KEY"], base_url=${JSON.stringify(`${base_url}/v1`)})`,
-      'stream = client.chat.completions.create(',
+      'stream = client.responses.create(',
       ...Object.entries(body).map(([name, value]) => `    ${name}=${write(value, PYTHON, 1)},`),
       ')',
-      'for chunk in stream:',
-      '    if chunk.choices:',
-      '        print(chunk.choices[0].delta.content or "", end="", flush=True)',
+      'for event in stream:',
+      '    if event.type == "response.output_text.delta":',
+      '        print(event.delta, end="", flush=True)',
     ].join('\n'),
 }
 

@@ -1,17 +1,18 @@
 import type { ChatModel } from '../../api/chat-models.ts'
 import type { Settings } from '../conversation/conversation.ts'
-import { type Mistake, NAME, readSchema, readTools, type Tool } from './check-json.ts'
+import { type Mistake, NAME, readSchema, readTools } from './check-json.ts'
 
 /** The settings as request parameters: only those that are set. */
 export type Parameters = {
   temperature?: number
   top_p?: number
-  max_completion_tokens?: number
+  max_output_tokens?: number
   stop?: string | string[]
   seed?: number
-  reasoning_effort?: string
-  response_format?: object
-  tools?: Tool[]
+  /** The summary is the reasoning that the page shows. */
+  reasoning: { summary: 'auto'; effort?: string }
+  text?: { format: object }
+  tools?: object[]
 }
 
 /** A setting that cannot be sent. `min` and `max` for numbers out of range, `mistake` for JSON. */
@@ -39,7 +40,7 @@ export function readSettings(
   settings: Settings,
   model: ChatModel,
 ): { parameters: Parameters; problems: SettingProblem[] } {
-  const parameters: Parameters = {}
+  const parameters: Parameters = { reasoning: { summary: 'auto' } }
   const problems: SettingProblem[] = []
   const number = (
     field: 'temperature' | 'top_p' | 'max_tokens' | 'seed',
@@ -53,18 +54,18 @@ export function readSettings(
   number('temperature', { min: 0, max: 2 }, (value) => (parameters.temperature = value))
   number('top_p', { min: 0, max: 1 }, (value) => (parameters.top_p = value))
   const most = model.max_output_tokens ?? Number.MAX_SAFE_INTEGER
-  number('max_tokens', { min: 1, max: most, integer: true }, (value) => (parameters.max_completion_tokens = value))
+  number('max_tokens', { min: 1, max: most, integer: true }, (value) => (parameters.max_output_tokens = value))
   number('seed', { integer: true }, (value) => (parameters.seed = value))
   const stops = readStops(settings.stop)
   if (stops.length > STOPS_MAX) problems.push({ field: 'stop', problem: 'too_many_stops', max: STOPS_MAX })
   else if (stops.length > 0) parameters.stop = stops.length === 1 ? stops[0]! : stops
   if (model.reasoning_efforts.includes(settings.reasoning_effort))
-    parameters.reasoning_effort = settings.reasoning_effort
+    parameters.reasoning.effort = settings.reasoning_effort
   readFormat(settings, model, parameters, problems)
   const tools = readTools(settings.tools)
   if ('mistake' in tools) problems.push({ field: 'tools', problem: 'json', mistake: tools.mistake })
   else if (tools.tools.length > 0) {
-    parameters.tools = tools.tools
+    parameters.tools = tools.tools.map((tool) => ({ type: 'function', ...tool.function }))
     if (!model.capabilities.includes('tools')) problems.push({ field: 'tools', problem: 'tools_unsupported' })
   }
   return { parameters, problems }
@@ -95,7 +96,7 @@ function readFormat(settings: Settings, model: ChatModel, parameters: Parameters
   const { response_format, schema_name, schema } = settings
   if (response_format === 'text') return
   if (response_format === 'json_object') {
-    parameters.response_format = { type: 'json_object' }
+    parameters.text = { format: { type: 'json_object' } }
     return
   }
   if (!model.capabilities.includes('structured_outputs'))
@@ -108,7 +109,6 @@ function readFormat(settings: Settings, model: ChatModel, parameters: Parameters
   const read = readSchema(schema)
   if ('mistake' in read) problems.push({ field: 'schema', problem: 'json', mistake: read.mistake })
   else {
-    const json_schema = { name: schema_name, strict: true, schema: read.schema }
-    parameters.response_format = { type: 'json_schema', json_schema }
+    parameters.text = { format: { type: 'json_schema', name: schema_name, strict: true, schema: read.schema } }
   }
 }

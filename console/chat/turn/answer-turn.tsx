@@ -1,5 +1,5 @@
-import { Pencil, RotateCcw, Trash2 } from 'lucide-react'
-import { memo, type Ref, useRef, useState } from 'react'
+import { ChevronLeft, ChevronRight, Pencil, RotateCcw, Trash2 } from 'lucide-react'
+import { memo, type ReactNode, type Ref, useRef, useState } from 'react'
 import { useText } from '../../text/use-text.ts'
 import { IconButton } from '../../ui/button.tsx'
 import { StatusBadge } from '../../ui/data/badge.tsx'
@@ -7,6 +7,8 @@ import { CopyButton } from '../../ui/data/code.tsx'
 import { Money, useFormat } from '../../ui/data/format.tsx'
 import { Note } from '../../ui/failure-note.tsx'
 import { type AssistantMessage, hasContent, type Tokens } from '../conversation/conversation.ts'
+import { useConversation } from '../conversation/open-conversation.ts'
+import { versionsOf } from '../conversation/turns.ts'
 import { Markdown } from '../markdown/markdown.tsx'
 import { usePlayground } from '../playground/playground.ts'
 import { AnswerFailure } from './answer-failure.tsx'
@@ -65,6 +67,7 @@ export const AnswerTurn = memo(function AnswerTurn({ message, last, locked }: An
       {message.tool_calls.length > 0 && <ToolCalls message={message} last={last} />}
       {failure && <AnswerFailure failure={failure} onRetry={locked ? undefined : () => actions.answerAgain(id)} />}
       <footer className="flex min-h-8 flex-wrap items-center gap-x-4 gap-y-1">
+        {message.response_id !== null && <Versions response_id={message.response_id} locked={locked} />}
         <Price message={message} />
         <AnswerActions message={message} locked={locked} editButton={editButton} onEdit={() => setEditing(true)} />
       </footer>
@@ -96,10 +99,38 @@ function AnswerActions({ message: { id, text }, locked, editButton, onEdit }: An
   )
 }
 
+/** Which version of its turn an answer is, with ways to the others; nothing when it is the only one. */
+function Versions({ response_id, locked }: { response_id: string; locked: boolean }) {
+  const t = useText('chat')
+  const { number } = useFormat()
+  const { conversation, actions } = usePlayground()
+  const turns = useConversation(conversation, (now) => now.turns)
+  const unsaved = useConversation(conversation, (now) => now.unsaved !== null)
+  const versions = versionsOf(turns, response_id)
+  const place = versions.findIndex(({ id }) => id === response_id)
+  if (versions.length < 2) return null
+  const step = (label: string, icon: ReactNode, to: number) => (
+    <IconButton
+      size="sm"
+      label={label}
+      icon={icon}
+      disabled={locked || unsaved || versions[to] === undefined}
+      onClick={() => actions.show(versions[to]!.id)}
+    />
+  )
+  return (
+    <section aria-label={t('versions')} className="-ms-2 flex items-center text-xs text-muted tabular-nums">
+      {step(t('previous_version'), <ChevronLeft />, place - 1)}
+      <span aria-live="polite">{t('version_of', { version: number(place + 1), count: number(versions.length) })}</span>
+      {step(t('next_version'), <ChevronRight />, place + 1)}
+    </section>
+  )
+}
+
 /** Notes on how the answer ended: refusal, token limit, content filter, stopped, empty. */
 function Remarks({ message }: { message: AssistantMessage }) {
   const t = useText('chat')
-  const { status, refusal, finish_reason } = message
+  const { status, refusal, incomplete } = message
   return (
     <>
       {refusal !== '' && (
@@ -108,8 +139,8 @@ function Remarks({ message }: { message: AssistantMessage }) {
           <p className="mt-0.5">{refusal}</p>
         </Note>
       )}
-      {finish_reason === 'length' && <Note>{t('ended.length')}</Note>}
-      {finish_reason === 'content_filter' && <Note tone="warning">{t('ended.content_filter')}</Note>}
+      {incomplete === 'max_output_tokens' && <Note>{t('ended.length')}</Note>}
+      {incomplete === 'content_filter' && <Note tone="warning">{t('ended.content_filter')}</Note>}
       {status === 'stopped' && !hasContent(message) && <p className="text-sm text-muted">{t('stopped_early')}</p>}
       {status === 'done' && !hasContent(message) && <p className="text-sm text-muted">{t('empty_answer')}</p>}
     </>
@@ -121,11 +152,8 @@ function Price({ message }: { message: AssistantMessage }) {
   const t = useText('chat')
   const { number } = useFormat()
   const { model } = usePlayground()
-  const { tokens, cost, status, request_id } = message
-  if (cost === null) {
-    const looking = status !== 'streaming' && request_id !== null
-    return looking && <p className="animate-breathe text-xs text-muted">{t('cost_unknown')}</p>
-  }
+  const { tokens, cost } = message
+  if (cost === null) return null
   const parts = tokens ? [inputOf(tokens), outputOf(tokens)] : []
   const shown = parts.map(({ key, all, part }) => t(`tokens.${key}`, { all: number(all), part: number(part) }))
   return (

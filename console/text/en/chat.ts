@@ -6,12 +6,14 @@ export default {
   messages: 'Conversation',
   no_models_title: 'No chat models',
   no_models: 'Your plan includes no chat models. Ask the operator of this service.',
-  not_stored: 'This conversation is too large to save in this browser. It will be lost when you close the page.',
+  edited: 'Your changes go with the next message.',
+  gone: 'This conversation was deleted, or it belongs to somebody else.',
+  attached_image: 'Attached image',
   drop_here: 'Drop files to attach them',
 
   empty_title: 'Try a model',
   empty_text:
-    'Messages go through the public API and cost the same. The conversation is saved only in this browser, until you sign out.',
+    'Messages go through the public API and cost the same. Conversations are private to you, and kept for 30 days after the last message.',
   ideas: {
     boat: 'Write a shot list for a ten-second video of a paper boat on a calm lake.',
     json: 'List three lighthouses as JSON with name, country and height in meters.',
@@ -66,6 +68,25 @@ export default {
     media: '{{model}} does not support {{what}}, so {{name}} was not attached.',
   },
 
+  list: {
+    title: 'Conversations',
+    show: 'Show conversations',
+    search: 'Search conversations',
+    none: 'Your conversations appear here.',
+    no_match: 'No conversation contains this text.',
+    more: 'Load more',
+    kept: 'A conversation is deleted 30 days after its last message.',
+    until: 'Kept until {{date}}',
+    pinned: 'Pinned',
+    actions: 'Actions for {{title}}',
+    rename: 'Rename',
+    rename_title: 'Rename conversation',
+    name: 'Title',
+    pin: 'Pin',
+    unpin: 'Unpin',
+    deleted: 'Deleted “{{title}}”.',
+  },
+
   you: 'You',
   edit: 'Edit',
   remove: 'Delete',
@@ -94,7 +115,10 @@ export default {
     output: '{{all}} out',
     output_reasoning: '{{all}} out ({{part}} reasoning)',
   },
-  cost_unknown: 'Waiting for the cost…',
+  versions: 'Versions',
+  version_of: '{{version}} / {{count}}',
+  previous_version: 'Previous version',
+  next_version: 'Next version',
   scroll_to_end: 'Scroll to the end',
   code_in: 'Code',
   code_in_language: 'Code, {{language}}',
@@ -159,7 +183,8 @@ export default {
   tools_edit: 'Edit tools',
   tools_add: 'Add tools',
   tools_none: 'Functions the model can call. You stand in for your program and enter their results.',
-  tools_description: 'A JSON array, as in “tools” of a request. When the model calls a tool, you enter the result.',
+  tools_description:
+    'A JSON array, as in “tools” of a chat completion. When the model calls a tool, you enter the result.',
   tools_unavailable: 'This model does not support tools.',
   example: 'Insert example',
   use: 'Apply',
@@ -204,7 +229,7 @@ export default {
   as_code: 'View code',
   code_title: 'Request as code',
   code_description:
-    'Sends exactly what this page would send next. Set KINORA_API_KEY to one of your API keys and run it as is.',
+    'Sends the whole conversation, as this page would continue it. Set KINORA_API_KEY to one of your API keys and run it as is.',
   code_language: 'Language',
   create_key: 'Create API key',
 }

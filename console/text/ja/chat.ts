@@ -8,12 +8,14 @@ export default {
   messages: '会話',
   no_models_title: 'チャットモデルがありません',
   no_models: 'ご利用のプランにはチャットモデルが含まれていません。サービスの運営者にお問い合わせください。',
-  not_stored: '会話が大きすぎるため、このブラウザーに保存できません。ページを閉じると失われます。',
+  edited: '変更は次のメッセージとともに保存されます。',
+  gone: 'この会話は削除されたか、ほかの人のものです。',
+  attached_image: '添付した画像',
   drop_here: 'ドロップして添付',
 
   empty_title: 'モデルを試す',
   empty_text:
-    'ここで送信したメッセージは公開 API を通り、料金も同じです。会話はこのブラウザーにだけ保存され、サインアウトすると消えます。',
+    'ここで送信したメッセージは公開 API を通り、料金も同じです。会話はご本人だけが見られ、最後のメッセージから 30 日間保存されます。',
   ideas: {
     boat: '静かな湖に浮かぶ紙の舟を撮る、10 秒の動画のショットリストを書いてください。',
     json: '灯台を 3 つ、名前・国・高さ（m）を持つ JSON で挙げてください。',
@@ -68,6 +70,25 @@ export default {
     media: '{{model}} は{{what}}に対応していないため、{{name}} を添付しませんでした。',
   },
 
+  list: {
+    title: '会話一覧',
+    show: '会話一覧を表示',
+    search: '会話を検索',
+    none: '会話はここに表示されます。',
+    no_match: 'この文字列を含む会話はありません。',
+    more: 'さらに読み込む',
+    kept: '会話は最後のメッセージから 30 日後に削除されます。',
+    until: '{{date}} まで保存',
+    pinned: 'ピン留め',
+    actions: '「{{title}}」の操作',
+    rename: '名前を変更',
+    rename_title: '会話の名前を変更',
+    name: 'タイトル',
+    pin: 'ピン留めする',
+    unpin: 'ピン留めを外す',
+    deleted: '「{{title}}」を削除しました。',
+  },
+
   you: 'あなた',
   edit: '編集',
   remove: '削除',
@@ -96,7 +117,10 @@ export default {
     output: '出力 {{all}}',
     output_reasoning: '出力 {{all}}（うち推論 {{part}}）',
   },
-  cost_unknown: '料金を確認しています…',
+  versions: 'バージョン',
+  version_of: '{{version}} / {{count}}',
+  previous_version: '前のバージョン',
+  next_version: '次のバージョン',
   scroll_to_end: '一番下へ移動',
   code_in: 'コード',
   code_in_language: 'コード（{{language}}）',
@@ -163,7 +187,7 @@ export default {
   tools_add: 'ツールを追加',
   tools_none: 'モデルが呼び出せる関数です。プログラムの代わりに、結果を自分で入力します。',
   tools_description:
-    'リクエストの “tools” と同じ JSON の配列です。モデルがツールを呼び出したら、結果を自分で入力します。',
+    'チャット補完の “tools” と同じ JSON の配列です。モデルがツールを呼び出したら、結果を自分で入力します。',
   tools_unavailable: 'このモデルはツールに対応していません。',
   example: '例を挿入',
   use: '適用',
@@ -208,7 +232,7 @@ export default {
   as_code: 'コードを表示',
   code_title: 'リクエストのコード',
   code_description:
-    'このページが次に送るリクエストと同じものです。環境変数 KINORA_API_KEY に API キーを設定すれば、そのまま実行できます。',
+    'この会話全体を、このページが続けるときと同じ形で送信します。環境変数 KINORA_API_KEY に API キーを設定すれば、そのまま実行できます。',
   code_language: '言語',
   create_key: 'API キーを作成',
 } satisfies Record<keyof typeof en, unknown>

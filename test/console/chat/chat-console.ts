@@ -16,12 +16,15 @@ const MODELS: readonly TestModel[] = [
   { id: 'plain', name: 'Plain', engine: 'sandbox', ...PRICE },
 ]
 
+/** Of a window with room for the settings beside the conversation. */
+const WIDTH = 1440
+
 export type ChatConsole = Awaited<ReturnType<typeof startChatConsole>>
 
 /** The service before a scriptable chat server, a browser, and visits to the chat page of the console. */
 export async function startChatConsole() {
   const browser: Browser = await openBrowser()
-  const service = await startChatService(MODELS)
+  const service = await startChatService(MODELS, { background: true })
   const { app } = service
   return {
     ...service,
@@ -30,7 +33,7 @@ export async function startChatConsole() {
     async visit(options: Omit<ConsoleOptions, 'app'> & { person?: TestPerson; model?: string } = {}) {
       const { person: known, model, ...rest } = options
       const person = known ?? (await newCustomer(app))
-      const visit = await openConsole(browser, { app, as: person, path: '/chat', ...rest })
+      const visit = await openConsole(browser, { app, as: person, path: '/chat', width: WIDTH, ...rest })
       const chat = chatOn(visit.page, rest.language ?? 'en')
       if (model) await chat.choose(model)
       return { ...visit, person, chat }

@@ -55,11 +55,11 @@ test('a small image is sent inline, a large one is uploaded once; the model sees
   await give(page, 'drop', { name: 'large.png', type: 'image/png', bytes: await largePicture() })
   await page.getByRole('img', { name: 'large.png' }).waitFor()
   await screenshot('chat-attached')
-  const [request] = await Promise.all([page.waitForRequest('**/v1/chat/completions'), chat.send('What do you see?')])
-  const [small, large, text] = request.postDataJSON().messages[0].content
-  assert.match(small.image_url.url, /^data:image\/png;base64,/)
-  assert.match(large.file.file_id, /^file-/)
-  assert.deepEqual(text, { type: 'text', text: 'What do you see?' })
+  const [request] = await Promise.all([page.waitForRequest('**/v1/responses'), chat.send('What do you see?')])
+  const [small, large, text] = request.postDataJSON().input[0].content
+  assert.match(small.image_url, /^data:image\/png;base64,/)
+  assert.match(large.file_id, /^file-/)
+  assert.deepEqual(text, { type: 'input_text', text: 'What do you see?' })
   await page.getByText(/2 images \(PNG, 64×48/).waitFor()
   await page.reload()
   await page.waitForFunction(

@@ -6,8 +6,8 @@ import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
-import type { ChatBody } from '../../../console/chat/request/body.ts'
-import { chatProgram } from '../../../console/chat/request/program.ts'
+import type { ResponseBody } from '../../../console/chat/request/body.ts'
+import { responseProgram } from '../../../console/chat/request/program.ts'
 import { ended } from '../../support/command.ts'
 import { ROOT } from '../../support/sources.ts'
 
@@ -23,17 +23,17 @@ const HOSTILE = [
 ]
 const BODY = {
   model: 'm\'"`$',
-  messages: [
+  input: [
     ...HOSTILE.map((content) => ({ role: 'user', content })),
-    { role: 'assistant', content: null, tool_calls: [], 'odd key\n"': true },
+    { role: 'assistant', content: null, parts: [], 'odd key\n"': true },
   ],
   stream: true,
   temperature: 0.1,
   parallel_tool_calls: false,
   metadata: JSON.parse('{"__proto__": "kept", "a-b": "c", "constructor": "d"}'),
-} as unknown as ChatBody
+} as unknown as ResponseBody
 
-const EXPECTED = { path: 'POST /v1/chat/completions', authorization: 'Bearer kin_test', body: BODY }
+const EXPECTED = { path: 'POST /v1/responses', authorization: 'Bearer kin_test', body: BODY }
 
 type Seen = { path: string; authorization: string | undefined; body: unknown }
 const seen: Seen[] = []
@@ -44,7 +44,7 @@ const server = createServer(async (request, response) => {
   const { authorization } = request.headers
   seen.push({ path: `${request.method} ${request.url}`, authorization, body: text === '' ? null : JSON.parse(text) })
   response.writeHead(200, { 'content-type': 'text/event-stream' })
-  response.end(`data: ${JSON.stringify({ choices: [{ delta: { content: 'Hello' } }] })}\n\ndata: [DONE]\n\n`)
+  response.end(`data: ${JSON.stringify({ type: 'response.output_text.delta', delta: 'Hello' })}\n\ndata: [DONE]\n\n`)
 })
 let base_url: string
 let dir: string
@@ -60,12 +60,12 @@ after(() => {
 })
 
 test('the curl command sends exactly this request', async () => {
-  await run('sh', ['-c', chatProgram('curl', base_url, BODY)])
+  await run('sh', ['-c', responseProgram('curl', base_url, BODY)])
   assert.deepEqual(seen.at(-1), EXPECTED)
 })
 
 test('the Node program sends exactly this request with the official client and prints the stream', async () => {
-  const stdout = await run(process.execPath, ['--input-type=module', '-e', chatProgram('node', base_url, BODY)])
+  const stdout = await run(process.execPath, ['--input-type=module', '-e', responseProgram('node', base_url, BODY)])
   assert.deepEqual(seen.at(-1), EXPECTED)
   assert.equal(stdout, 'Hello')
 })
@@ -77,7 +77,7 @@ def create(self, **arguments):
     print(json.dumps(arguments))
     return []
 def start(self, api_key, base_url):
-    self.chat = self.completions = self
+    self.responses = self
 OpenAI = type("OpenAI", (), {"__init__": start, "create": create})
 `
 const python = spawnSync('python3', ['--version']).status === 0
@@ -86,7 +86,7 @@ test('the Python program asks the official client for exactly this', {
   skip: !python && 'no python3 here: install it',
 }, async () => {
   writeFileSync(join(dir, 'openai.py'), OPENAI_PY)
-  assert.deepEqual(JSON.parse(await run('python3', ['-c', chatProgram('python', base_url, BODY)])), BODY)
+  assert.deepEqual(JSON.parse(await run('python3', ['-c', responseProgram('python', base_url, BODY)])), BODY)
 })
 
 async function run(program: string, args: string[]): Promise<string> {

@@ -42,7 +42,9 @@ async function staysHarmless(page: Page): Promise<void> {
     const handlers = [...main.querySelectorAll('*')].flatMap((each) =>
       each.getAttributeNames().filter((name) => name.startsWith('on')),
     )
-    const links = [...main.querySelectorAll('a')].map(({ protocol, rel }) => `${protocol} ${rel}`)
+    const links = [...main.querySelectorAll('a')]
+      .filter(({ pathname }) => !pathname.startsWith('/chat/conv_'))
+      .map(({ protocol, rel }) => `${protocol} ${rel}`)
     const pictures = [...main.querySelectorAll('img')].map(({ src }) => src)
     return { foreign: foreign.length, handlers, links: [...new Set(links)], pictures }
   })

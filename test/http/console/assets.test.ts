@@ -80,7 +80,7 @@ test('404 in JSON for every unknown URL of the API and of built files, to browse
 
 test('404 with the page of the console for every other address that a browser opens, and in JSON for programs', async () => {
   const page = await ask('/')
-  for (const path of ['/nosuch', '/no/such', '/videosx', '/invitations', '/chat/below', '/sign-in/below', '/v1x']) {
+  for (const path of ['/nosuch', '/no/such', '/videosx', '/invitations', '/files/below', '/sign-in/below', '/v1x']) {
     const answer = await ask(path)
     assert.equal(answer.status, 404, path)
     assert.deepEqual(answer.body, page.body, path)
@@ -89,7 +89,7 @@ test('404 with the page of the console for every other address that a browser op
     assertUnknown(await ask(path, { accept: '*/*' }), path)
     assertUnknown(await ask(path, { accept: 'application/json' }), path)
   }
-  assert.equal((await ask('/videos/video_x')).status, 200)
+  for (const path of ['/videos/video_x', '/chat/conv_x']) assert.equal((await ask(path)).status, 200)
   assert.equal((await ask('/nosuch', { etag: page.headers.etag! })).status, 404)
 })
 
