@@ -114,14 +114,17 @@ function letNext(): void {
   if (waiting.size() > 0) setImmediate(letNext)
 }
 
-/** `map` for arrays of any length, with other work in between. Rejects with what `each` throws, and once `signal` aborts. */
+/**
+ * `map` for arrays of any length and elements of any size, with other work in between. Rejects with what `each` throws, and once `signal`
+ * aborts.
+ */
 export async function mapInTurns<T, R>(
   items: readonly T[],
   each: (item: T, index: number) => R,
   signal?: AbortSignal,
 ): Promise<R[]> {
   const results: R[] = []
-  const turn = turnTaker(LOOK_EVERY, signal)
+  const turn = turnTaker(1, signal)
   for (const [index, item] of items.entries()) {
     results.push(each(item, index))
     const other = turn()

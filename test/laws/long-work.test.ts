@@ -14,7 +14,10 @@ import { countInput } from '../../server/engines/chat/sandbox/input-tokens.ts'
 import { readPrompt } from '../../server/engines/chat/sandbox/prompt.ts'
 import { openByteBudget } from '../../server/platform/http/body/byte-budget.ts'
 import { countTokensInTurns } from '../../server/platform/tokenizer.ts'
+import { draftItems } from '../../server/responses/context/drafts.ts'
+import { checkItems } from '../../server/responses/request/check/input.ts'
 import { checkTools } from '../../server/responses/request/check/tools.ts'
+import { normalizeInput } from '../../server/responses/request/normalize-input.ts'
 import { bodyDigests } from '../../server/videos/create/idempotency.ts'
 import { longestTurn } from '../support/processor-time.ts'
 
@@ -72,6 +75,15 @@ const FORM: RequestForm = {
   stream_plain: false,
   refused: new Set(),
 }
+/** More than one turn has room for, of few bytes each. */
+const MESSAGES = new Array(200_000).fill({ role: 'user', content: 'a' })
+const FOREIGN = new Array(20_000).fill({
+  path: 'input[0]',
+  item: {
+    ...{ id: 'rs_1', type: 'reasoning', summary: [] },
+    encrypted_content: Buffer.concat([Buffer.of(1), Buffer.alloc(40)]).toString('base64url'),
+  },
+})
 const live = () => new AbortController().signal
 /** To count so many tokens takes minutes; what it is about shows in the first turns. */
 const soon = () => AbortSignal.timeout(300)
@@ -116,6 +128,10 @@ const ABANDONED: Record<string, (signal: AbortSignal) => unknown> = {
   'bound the tokens of calls': (signal) => boundsOf(called, signal),
   'write a request for an engine': (signal) => encodeRequest(described, FORM, { model: 'm', stream: false }, signal),
   'read a conversation for the test model': (signal) => readPrompt(described, signal),
+  'check the items of a response': (left) => checkItems(MESSAGES, { may_be_empty: false, left }),
+  'normalize the items of a response': (left) => normalizeInput(MESSAGES, left),
+  'decrypt what another service has encrypted': (left) =>
+    draftItems({ secrets: ['s'] } as never, { org_id: 'org', nameOf: () => '' } as never, FOREIGN, left),
 }
 
 for (const [name, work] of Object.entries(ABANDONED)) {

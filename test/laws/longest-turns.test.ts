@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { setImmediate as nextTurn } from 'node:timers/promises'
+import { LENGTHS_MAX } from '../../server/chat/schema.ts'
 import { readPrompt } from '../../server/engines/chat/sandbox/prompt.ts'
 import { storeResponse, userMessage } from '../http/responses/stored-responses.ts'
 import { newCustomer, startApp, type TestApp, type TestPerson } from '../support/http/app.ts'
@@ -45,7 +46,8 @@ after(async () => {
 })
 
 const GIVEN = { messages: [{ role: 'user', content: 'Hi' }], input: 'Hi', aspect_ratio: '16:9' }
-async function assertShort(name: string, request: ThreadRequest): Promise<void> {
+/** Returns the answer, since a refusal is short too. */
+async function assertShort(name: string, request: ThreadRequest): Promise<string> {
   const send = await other.prepare(request)
   let answer = ''
   const milliseconds = await longestTurn(async () => {
@@ -54,6 +56,7 @@ async function assertShort(name: string, request: ThreadRequest): Promise<void> 
     assert.ok(status < 500, `${name}: ${answer}`)
   })
   assert.ok(milliseconds < 50 && !/^0 /.test(answer), `${name}: ${milliseconds} ms, ${answer}`)
+  return answer
 }
 
 const sizeOf = (route: string, { kind, max, path }: Part) => ({
@@ -93,6 +96,30 @@ test('no turn takes 50 ms of processor time, whichever part of whichever body is
   }
   assert.deepEqual(long, [])
 })
+
+/** As many items of one kind as an input may have, but for one message behind them. */
+const ITEMS: Record<string, (i: number) => object> = {
+  messages: () => ({ role: 'user', content: 'a' }),
+  'reasoning that cannot be decrypted': (i) => ({ type: 'reasoning', summary: [], encrypted_content: foreign(i) }),
+  'compactions that cannot be decrypted': (i) => ({ type: 'compaction', encrypted_content: foreign(i) }),
+  'compactions of another shape': () => ({ type: 'compaction' }),
+  'reasoning of another shape': () => ({ type: 'reasoning', summary: [{ type: 'summary_text' }] }),
+  'items of other services': () => ({ type: 'web_search_call' }),
+}
+/** Of the form of what the service encrypts. */
+const foreign = (i: number) => Buffer.concat([Buffer.of(1), Buffer.alloc(40, `${i} `)]).toString('base64url')
+
+for (const [name, item] of Object.entries(ITEMS)) {
+  test(`no turn takes 50 ms of processor time for an input of many ${name}`, async () => {
+    const many = Array.from({ length: LENGTHS_MAX.items - 1 }, (_, i) => item(i))
+    const body = { model: 'far', store: false, input: [...many, { role: 'user', content: 'Hi' }] }
+    for (const path of ['/v1/responses', '/v1/responses/input_tokens', '/v1/responses/compact']) {
+      assert.match(await assertShort(`POST ${path}`, bodyOf('POST', path, body)), /^200 /)
+    }
+    const message = bodyOf('SOCKET', '/v1/responses', { type: 'response.create', ...body })
+    assert.match(await assertShort('socket', { ...message, ends: 'response.completed' }), /^200 /)
+  })
+}
 
 // Words that no token is made for cost most.
 const word = () => Array.from({ length: 127 }, () => String.fromCharCode(97 + Math.random() * 26)).join('')

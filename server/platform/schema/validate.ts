@@ -20,11 +20,31 @@ type Leniency = { empty_is_absent: boolean }
  * nothing, and throws ApiError 400 for the first problem found, with the code and message form of contract 2.3.
  */
 export function shape<S extends TSchema>(schema: S, leniency: Leniency = STRICT): Shape<S> {
-  const compiled = Compile(schema)
+  const { presentIn, fits } = compile(schema, leniency)
   return (value, path) => {
-    const present = dropAbsent(schema as JsonSchema, value, leniency)
-    if (compiled.Check(present)) return present as Static<S>
+    const present = presentIn(value)
+    if (fits(present)) return present
     throw explain(schema as JsonSchema, present, path)
+  }
+}
+
+/** The same check for values that may have another shape: null for these, since an error takes far longer than a check. */
+export function shapeIfFits<S extends TSchema>(
+  schema: S,
+  leniency: Leniency = STRICT,
+): (value: object) => Static<S> | null {
+  const { presentIn, fits } = compile(schema, leniency)
+  return (value) => {
+    const present = presentIn(value)
+    return fits(present) ? present : null
+  }
+}
+
+function compile<S extends TSchema>(schema: S, leniency: Leniency) {
+  const compiled = Compile(schema)
+  return {
+    presentIn: (value: unknown) => dropAbsent(schema as JsonSchema, value, leniency),
+    fits: (present: unknown): present is Static<S> => compiled.Check(present),
   }
 }
 

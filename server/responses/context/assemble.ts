@@ -121,6 +121,7 @@ async function dropUnneededMedia(
   const { model, body, engine } = fitting
   if (body.truncation !== 'auto' || model.context_length === null || engine.countTokens) return context
   if (mediaOf(context).length === 0) return context
-  const { drafted } = await fitContext(fitting, { context, drafts: draftWithoutFiles(ctx, work, context) }, left)
+  const drafts = await draftWithoutFiles(ctx, work, context, left)
+  const { drafted } = await fitContext(fitting, { context, drafts }, left)
   return drafted.context
 }

@@ -18,10 +18,11 @@ import { isKeptBesideSummary, loadContext } from './load.ts'
 import { seal } from './seal.ts'
 
 /** Checks everything that does not depend on the model; members that a compaction does not use are ignored. Throws ApiError 400. */
-export function checkCompaction(unchecked: unknown): CreateResponse {
-  if (!isRecord(unchecked)) return checkBody(unchecked)
+export function checkCompaction(unchecked: unknown, left: AbortSignal): Promise<CreateResponse> {
+  if (!isRecord(unchecked)) return checkBody(unchecked, { left })
   return checkBody(
     Object.fromEntries(MEMBERS.filter((name) => Object.hasOwn(unchecked, name)).map((n) => [n, unchecked[n]])),
+    { left },
   )
 }
 

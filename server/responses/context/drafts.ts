@@ -2,6 +2,7 @@ import { resolveParts } from '../../chat/parts/resolve.ts'
 import type { PartSource, PartWork } from '../../chat/parts/source.ts'
 import type { Context } from '../../context.ts'
 import type { ChatMessage, ChatPart, ChatToolCall, ExtraContent, TextPart } from '../../engines/chat/contract.ts'
+import { mapInTurns } from '../../platform/turns.ts'
 import type { ToolName } from '../request/tools.ts'
 import type { ContextItem, CustomToolCall, FunctionCall, Item, MessageItem } from '../schema/items.ts'
 import type { InputFile, InputImage, MessagePart } from '../schema/parts.ts'
@@ -39,7 +40,7 @@ export async function draftItems(
   const sources = media.map(({ source }) => source)
   const parts = sources.length > 0 ? await resolveParts(ctx, work, sources, left) : []
   const resolved = new Map<MediaPart, readonly ChatPart[]>(media.map(({ part }, i) => [part, parts[i]!]))
-  return draftAll(ctx, work, context, (part) => resolved.get(part)!)
+  return draftAll(ctx, work, context, { resolved: (part) => resolved.get(part)!, left })
 }
 
 /** The same without reading files: an image is a placeholder and a document nothing, so that no item counts more than it will. */
@@ -47,8 +48,10 @@ export function draftWithoutFiles(
   ctx: Pick<Context, 'secrets'>,
   work: Pick<DraftWork, 'org_id' | 'nameOf'>,
   context: readonly ContextItem[],
-): Draft[] {
-  return draftAll(ctx, work, context, (part) => (part.type === 'input_image' ? [IMAGE_PLACEHOLDER] : []))
+  left: AbortSignal,
+): Promise<Draft[]> {
+  const resolved = (part: MediaPart) => (part.type === 'input_image' ? [IMAGE_PLACEHOLDER] : [])
+  return draftAll(ctx, work, context, { resolved, left })
 }
 
 const IMAGE_PLACEHOLDER: ChatPart = { type: 'image_url', image_url: { url: '' } }
@@ -57,25 +60,29 @@ function draftAll(
   { secrets }: Pick<Context, 'secrets'>,
   { org_id, nameOf }: Pick<DraftWork, 'org_id' | 'nameOf'>,
   context: readonly ContextItem[],
-  resolved: ResolvePart,
-): Draft[] {
+  { resolved, left }: { resolved: ResolvePart; left: AbortSignal },
+): Promise<Draft[]> {
   const unsealText = unsealer(secrets)
   const unseal: Unseal = (purpose, sealed) => unsealText({ org_id, purpose }, sealed)
-  return withExtraContent(context.map(({ item }) => draftOf(item, { resolved, unseal, nameOf })))
+  const calls = new Map<string, ChatToolCall>()
+  const draft = ({ item }: ContextItem): Draft => {
+    const drafted = draftOf(item, { resolved, unseal, nameOf })
+    if (drafted.kind === 'call') calls.set(drafted.call.id, drafted.call)
+    if (drafted.kind === 'reasoning') giveExtraContent(calls, drafted.extra_content)
+    return drafted
+  }
+  return mapInTurns(context, draft, left)
 }
 
 /** Gives calls the extra content that the client has sent back in an item of its own: to the last call of each id before it. */
-function withExtraContent(drafts: Draft[]): Draft[] {
-  const calls = new Map<string, ChatToolCall>()
-  for (const draft of drafts) {
-    if (draft.kind === 'call') calls.set(draft.call.id, draft.call)
-    if (draft.kind !== 'reasoning' || draft.extra_content === undefined) continue
-    for (const [call_id, extra] of Object.entries(draft.extra_content)) {
-      const call = calls.get(call_id)
-      if (call) call.extra_content ??= extra
-    }
+function giveExtraContent(
+  calls: ReadonlyMap<string, ChatToolCall>,
+  extra_content: Record<string, ExtraContent> = {},
+): void {
+  for (const [call_id, extra] of Object.entries(extra_content)) {
+    const call = calls.get(call_id)
+    if (call) call.extra_content ??= extra
   }
-  return drafts
 }
 
 type Unseal = (purpose: SealBinding['purpose'], sealed: string) => string | null

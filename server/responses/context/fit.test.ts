@@ -15,7 +15,7 @@ import { matchOutputs } from './pairing.ts'
 const LEFT = new AbortController().signal
 
 /** A conversation with a message of each of these sizes in tokens, alternating from the user on. */
-function conversation(...tokens: number[]): Drafted {
+async function conversation(...tokens: number[]): Promise<Drafted> {
   const context = tokens.map((count, i): ContextItem => {
     const head = { id: `msg_${i}`, type: 'message', status: 'completed', role: i % 2 ? 'assistant' : 'user' } as const
     const content = [{ type: 'input_text' as const, text: `${i}${' word'.repeat(count - 1)}` }]
@@ -23,7 +23,7 @@ function conversation(...tokens: number[]): Drafted {
   })
   return {
     context,
-    drafts: draftWithoutFiles({ secrets: ['s'] }, { org_id: 'org_1', nameOf: ({ name }) => name }, context),
+    drafts: await draftWithoutFiles({ secrets: ['s'] }, { org_id: 'org_1', nameOf: ({ name }) => name }, context, LEFT),
   }
 }
 
@@ -38,7 +38,7 @@ const fit = (fitting: Omit<Fitting, 'build'>, drafted: Drafted) => fitContext({ 
 
 test('when the engine counts tokens, as few items are dropped as its count allows', async () => {
   const engine = sandboxChat({ kind: 'sandbox' })
-  const whole = conversation(200, 200, 200, 200, 50)
+  const whole = await conversation(200, 200, 200, 200, 50)
   const all = await inputSize(engine, build(whole), LEFT).count(10_000)
   for (const [room, kept] of [
     [all, 5],
@@ -57,7 +57,7 @@ test('a request fits in the end when the engine counts very differently from the
   for (const factor of [0.02, 0.1, 0.3]) {
     const countTokens = async ({ messages }: ChatRequest) =>
       messages.reduce((sum, { content }, i) => sum + Math.ceil(factor * (content as string).length * (1 + (i % 3))), 0)
-    const whole = conversation(...Array.from({ length: 301 }, () => 20))
+    const whole = await conversation(...Array.from({ length: 301 }, () => 20))
     const room = Math.floor((await countTokens(build(whole))) / 3)
     const { drafted, request } = await fit({ engine: { countTokens }, model: model(room + 1), body: auto }, whole)
     assert.ok((await countTokens(request)) <= room)
@@ -69,7 +69,7 @@ test('a request whose upper bound fits is not counted', async () => {
   let counts = 0
   const countTokens = async () => ++counts
   const engine = { countTokens }
-  const whole = conversation(200, 200, 50)
+  const whole = await conversation(200, 200, 50)
   for (const length of [null, 100_000]) {
     assert.equal((await fit({ engine, model: model(length), body: auto }, whole)).drafted, whole)
   }
@@ -82,7 +82,7 @@ test('without truncation a request that is too long is refused, with the limit a
     [9000, 'more than 500'],
   ] as const) {
     const engine = { countTokens: async () => counted }
-    const work = fit({ engine, model: model(500), body: {} }, conversation(500, 500, 50))
+    const work = fit({ engine, model: model(500), body: {} }, await conversation(500, 500, 50))
     await assert.rejects(work, (error) => {
       assert.ok(error instanceof ApiError)
       assert.deepEqual([error.code, error.param], ['context_length_exceeded', 'input'])
@@ -94,7 +94,7 @@ test('without truncation a request that is too long is refused, with the limit a
 })
 
 test('of a context that is far too long no more is counted than fits', async () => {
-  const whole = conversation(...Array.from({ length: 2001 }, () => 2000))
+  const whole = await conversation(...Array.from({ length: 2001 }, () => 2000))
   for (const engine of [{}, sandboxChat({ kind: 'sandbox' })]) {
     let kept = 0
     const fitting = async () => {
@@ -108,7 +108,7 @@ test('of a context that is far too long no more is counted than fits', async () 
 })
 
 test('30 MB are refused without being counted, and as the part that is never dropped', async () => {
-  const whole = conversation(3_000_000, 3_000_000)
+  const whole = await conversation(3_000_000, 3_000_000)
   for (const body of [{}, auto]) {
     const refused = () => assert.rejects(fit({ engine: {}, model: model(8192), body }, whole), /more than 8192 tokens/)
     const { seconds } = await effortOf(refused, { seconds: 0.5 })

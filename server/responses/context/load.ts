@@ -34,7 +34,7 @@ export async function loadContext(
   left: AbortSignal,
 ): Promise<EffectiveContext> {
   const { input, previous_response_id } = call.body
-  const entries = normalizeInput(input)
+  const entries = await normalizeInput(input, left)
   const history = previous_response_id === undefined ? [] : await historyOf(ctx, call, previous_response_id)
   const own = await replaceReferences(ctx, call, { entries, history }, left)
   const all = [...history.map((item) => ({ item, path: 'previous_response_id' })), ...own]

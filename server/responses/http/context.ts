@@ -41,10 +41,10 @@ function countTokens({ meter, lengths }: ResponseDeps): Endpoint {
     example: { model: 'sandbox-1', input: 'Say hello.' },
     async handle(ctx, { principal, request, reply }) {
       const { org_id, plan } = principal
-      const body = checkBody(request.body)
+      const left = abortOnLeaving(reply).signal
+      const body = await checkBody(request.body, { left })
       const model = entitledChatModel(ctx.config, plan, body.model)
       const served = ctx.engines.chat.get(model.id)!
-      const left = abortOnLeaving(reply).signal
       const lease = request.lease!
       const { context, skipped } = await loadContext(ctx, { principal, body, lease }, left)
       const asking = requestOf(body, context, model)
@@ -87,8 +87,8 @@ function compactContext(deps: ResponseDeps): Endpoint {
     ],
     example: { model: 'sandbox-1', previous_response_id: 'resp_…' },
     async handle(ctx, { principal, request, reply }) {
-      const body = checkCompaction(request.body)
       const left = abortOnLeaving(reply)
+      const body = await checkCompaction(request.body, left.signal)
       const call = { principal, request_id: request.id, body, lease: request.lease! }
       const { compacted, dropped_items } = await compact(ctx, deps, call, left.signal)
       nameDropped(reply, { items: dropped_items })

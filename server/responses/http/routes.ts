@@ -53,8 +53,8 @@ function createResponse(deps: ResponseDeps, streams: StreamOptions): Endpoint {
     ],
     example: { model: 'sandbox-1', input: 'Say hello.' },
     async handle(ctx, { principal, request, reply }) {
-      const body = checkBody(request.body)
       const left = abortOnLeaving(reply)
+      const body = await checkBody(request.body, { left: left.signal })
       const lease = request.lease!
       const kept = leaseForAnswer(ctx.budget, principal.org_id, reply)
       const call: ResponseCall = { principal, request_id: request.id, body, lease, kept, plain: !body.stream }

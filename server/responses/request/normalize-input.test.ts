@@ -4,11 +4,13 @@ import { ApiError } from '../../platform/errors.ts'
 import { checkBody } from './check/body.ts'
 import { normalizeInput, skippedCalls, skippedTypes } from './normalize-input.ts'
 
-const normal = (input: unknown) => normalizeInput(checkBody({ model: 'm', input }).input)
-const items = (input: unknown) => normal(input).map(({ item }) => item)
+const left = new AbortController().signal
+const check = async (input: unknown) => (await checkBody({ model: 'm', input }, { left })).input
+const normal = async (input: unknown) => normalizeInput(await check(input), left)
+const items = async (input: unknown) => (await normal(input)).map(({ item }) => item)
 
-test('a string is one user message, with an id and a part', () => {
-  const [entry, ...more] = normal('Hi')
+test('a string is one user message, with an id and a part', async () => {
+  const [entry, ...more] = await normal('Hi')
   assert.equal(more.length, 0)
   assert.match(entry!.item.id, /^msg_[0-9a-f]{48}$/)
   assert.deepEqual(entry, {
@@ -20,10 +22,10 @@ test('a string is one user message, with an id and a part', () => {
 const text = (text: string) => ({ type: 'input_text', text })
 const outputText = (text: string) => ({ type: 'output_text', text, annotations: [], logprobs: [] })
 
-test('messages need no type, accept strings for parts, and any kind of text part in any role', () => {
+test('messages need no type, accept strings for parts, and any kind of text part in any role', async () => {
   const parts = [text('a'), { type: 'text', text: 'b' }, { type: 'output_text', text: 'c' }]
   for (const role of ['user', 'system', 'developer']) {
-    const [plain, , whole] = items([
+    const [plain, , whole] = await items([
       { role, content: 'Hi', id: null, status: null, phase: null },
       { type: '', role, content: 'Hi', status: '', phase: '' },
       { type: 'message', role, content: parts, id: 'msg_mine', status: 'incomplete' },
@@ -34,14 +36,14 @@ test('messages need no type, accept strings for parts, and any kind of text part
       content: [text('a'), text('b'), text('c')],
     })
   }
-  const [assistant] = items([{ role: 'assistant', content: parts, phase: 'commentary', id: 'own' }])
+  const [assistant] = await items([{ role: 'assistant', content: parts, phase: 'commentary', id: 'own' }])
   assert.deepEqual(assistant, {
     ...{ id: 'own', type: 'message', status: 'completed', role: 'assistant', phase: 'commentary' },
     content: [outputText('a'), outputText('b'), outputText('c')],
   })
 })
 
-test('an answer can be sent back unchanged', () => {
+test('an answer can be sent back unchanged', async () => {
   const answer = [
     { id: 'rs_1', type: 'reasoning', summary: [{ type: 'summary_text', text: 's' }], encrypted_content: 'AAAA' },
     {
@@ -65,27 +67,25 @@ test('an answer can be sent back unchanged', () => {
     { id: 'co_1', type: 'custom_tool_call_output', status: 'completed', call_id: 'd', output: [text('o')] },
     { id: 'cmp_1', type: 'compaction', encrypted_content: 'AAAA' },
   ]
-  assert.deepEqual(items(answer), answer)
+  assert.deepEqual(await items(answer), answer)
   const padded = answer.map((item) => ({ ...item, later: { x: 1 }, created_by: null }))
-  assert.deepEqual(items(padded), answer)
+  assert.deepEqual(await items(padded), answer)
 })
 
-test('reasoning accepts null for any member it omits', () => {
-  const [item] = items([
+test('reasoning accepts null for any member it omits', async () => {
+  const [item] = await items([
     { type: 'reasoning', id: null, summary: null, content: null, encrypted_content: null, status: null },
   ])
   assert.deepEqual(item, { id: item!.id, type: 'reasoning', summary: [] })
 })
 
-test('an id alone is a reference, with or without a type', () => {
-  assert.deepEqual(items([{ id: 'msg_1' }, { type: 'item_reference', id: 'fc_1' }, { id: 'rs_1', type: null }]), [
-    { type: 'item_reference', id: 'msg_1' },
-    { type: 'item_reference', id: 'fc_1' },
-    { type: 'item_reference', id: 'rs_1' },
-  ])
+test('an id alone is a reference, with or without a type', async () => {
+  const input = [{ id: 'msg_1' }, { type: 'item_reference', id: 'fc_1' }, { id: 'rs_1', type: null }]
+  const references = ['msg_1', 'fc_1', 'rs_1'].map((id) => ({ type: 'item_reference', id }))
+  assert.deepEqual(await items(input), references)
 })
 
-test('what other services add is left out, and objects are written as JSON', () => {
+test('what other services add is left out, and objects are written as JSON', async () => {
   const input = [
     {
       role: 'assistant',
@@ -98,7 +98,7 @@ test('what other services add is left out, and objects are written as JSON', () 
       output: [{ type: 'encrypted_content', encrypted_content: 'x' }, text('y')],
     },
   ]
-  const [message, call, output] = items(input) as unknown as [
+  const [message, call, output] = (await items(input)) as unknown as [
     { content: unknown },
     { arguments: string },
     { output: unknown },
@@ -108,7 +108,7 @@ test('what other services add is left out, and objects are written as JSON', () 
   assert.deepEqual(output.output, [text('y')])
 })
 
-test('items of types that are not known are skipped with their calls, and the others keep their paths', () => {
+test('items of types that are not known are skipped with their calls, and the others keep their paths', async () => {
   const call = { type: 'function_call', call_id: 'c', name: 'f', arguments: '{}' }
   const output = (call_id: string) => ({ type: 'function_call_output', call_id, output: 'o' })
   const input = [
@@ -122,9 +122,9 @@ test('items of types that are not known are skipped with their calls, and the ot
     output('c'),
     { role: 'user', content: 'Hi' },
   ]
-  const checked = checkBody({ model: 'm', input }).input
+  const checked = await check(input)
   assert.deepEqual(
-    normalizeInput(checked).map(({ path }) => path),
+    (await normalizeInput(checked, left)).map(({ path }) => path),
     ['input[5]', 'input[6]', 'input[8]', 'input[9]', 'input[10]'],
   )
   assert.deepEqual(
@@ -134,9 +134,9 @@ test('items of types that are not known are skipped with their calls, and the ot
   assert.deepEqual([...skippedCalls(checked)], ['x', 'l', 'm', 'c'])
 })
 
-test('ids may have 1,024 characters, an empty one is none, and call ids have up to 256', () => {
+test('ids may have 1,024 characters, an empty one is none, and call ids have up to 256', async () => {
   const [long, call_id] = ['i'.repeat(1024), 'c'.repeat(256)]
-  const [call, output, message] = items([
+  const [call, output, message] = await items([
     { type: 'function_call', id: long, call_id, name: 'f', arguments: '{}' },
     { type: 'function_call_output', id: '', call_id, output: null },
     { role: 'assistant', content: null },
@@ -147,7 +147,7 @@ test('ids may have 1,024 characters, an empty one is none, and call ids have up 
   assert.deepEqual(message!.type === 'message' && message!.content, [])
 })
 
-test('images and files in messages and outputs keep their sources', () => {
+test('images and files in messages and outputs keep their sources', async () => {
   const parts = [
     { type: 'input_image', image_url: 'https://example.com/a.png', file_id: null, detail: null },
     { type: 'input_image', file_id: 'file-1', detail: 'low' },
@@ -162,7 +162,7 @@ test('images and files in messages and outputs keep their sources', () => {
     { type: 'input_file', file_url: 'https://example.com/a.pdf' },
     { type: 'input_file', file_id: 'file-2' },
   ]
-  const [message, , output] = items([
+  const [message, , output] = await items([
     { role: 'user', content: parts },
     { type: 'function_call', call_id: 'c', name: 'f', arguments: '{}' },
     { type: 'function_call_output', call_id: 'c', output: parts },
@@ -212,9 +212,9 @@ const REFUSED: Array<[input: unknown, code: string, param: string, message: RegE
   [[{ type: 'item_reference' }], 'missing_required_parameter', 'input[0].id', /./],
 ]
 
-test('400 with the path of the mistake in an item or a part', () => {
+test('400 with the path of the mistake in an item or a part', async () => {
   for (const [input, code, param, message] of REFUSED) {
-    assert.throws(
+    await assert.rejects(
       () => normal(input),
       (error) => {
         assert.ok(error instanceof ApiError, String(error))

@@ -1,5 +1,6 @@
 import { jsonOf } from '../../chat/check.ts'
 import { ApiError } from '../../platform/errors.ts'
+import { mapInTurns } from '../../platform/turns.ts'
 import { newItemId } from '../ids.ts'
 import type {
   InputEntry,
@@ -21,20 +22,21 @@ type SentFile = Extract<SentPart, { type: 'input_file' }>
 
 /**
  * The items of a request in the form in which they are stored and returned: with type, id and full content parts, each with its path. A
- * string is one user message. References are kept, to be resolved later. Throws ApiError 400 for a part with no source, or with two. Source: contract 10.3.
+ * string is one user message. References are kept, to be resolved later. Throws ApiError 400 for a part with no source, or with two. Rejects
+ * once `left` aborts. Source: contract 10.3.
  */
-export function normalizeInput(input: SentInput | undefined): InputEntry[] {
+export async function normalizeInput(input: SentInput | undefined, left: AbortSignal): Promise<InputEntry[]> {
   if (input === undefined) return []
   if (typeof input === 'string') {
     return [{ item: messageItem({ role: 'user', content: input }, 'input'), path: 'input' }]
   }
-  const entries: InputEntry[] = []
-  for (const [i, item] of input.entries()) {
+  const normal = (item: InputItem | SkippedItem, i: number): InputEntry | null => {
+    if (isSkipped(item) || item.type === 'compaction_trigger') return null
     const path = `input[${i}]`
-    if (isSkipped(item) || item.type === 'compaction_trigger') continue
-    entries.push({ item: normalItem(item, path), path })
+    return { item: normalItem(item, path), path }
   }
-  return entries
+  const entries = await mapInTurns(input, normal, left)
+  return entries.filter((entry) => entry !== null)
 }
 
 /** Whether a compaction of the context is wanted instead of an answer. Source: contract 11.4. */

@@ -117,8 +117,8 @@ async function answer(
   const { signal } = connection
   const { stream_id } = message
   const owner = `${principal.org_id}/${principal.user_id}`
-  const body = checkBody(message.body, { may_be_empty: !message.generate })
   const left = AbortSignal.any([signal, active.cancel.signal])
+  const body = await checkBody(message.body, { may_be_empty: !message.generate, left })
   const kept = leaseUntilLeft(ctx.budget, answersOf(principal.org_id), left)
   const call = {
     ...{ principal, request_id, body, lease, kept, generate: message.generate, error_event: false },

@@ -32,10 +32,13 @@ const Envelope = Type.Object({
 const checkEnvelope = shape(Envelope, { empty_is_absent: true })
 
 /**
- * Checks everything in the body that does not depend on the model. `may_be_empty`: a socket may open a conversation without input. Throws
- * ApiError 400 for the first problem found. Source: contract 10.1.
+ * Checks everything in the body that does not depend on the model, until `left` aborts. `may_be_empty`: a socket may open a conversation
+ * without input. Throws ApiError 400 for the first problem found. Source: contract 10.1.
  */
-export function checkBody(unchecked: unknown, { may_be_empty = false } = {}): CreateResponse {
+export async function checkBody(
+  unchecked: unknown,
+  { may_be_empty = false, left }: { may_be_empty?: boolean; left: AbortSignal },
+): Promise<CreateResponse> {
   if (isRecord(unchecked)) refuseUnsupported(unchecked, UNSUPPORTED)
   const envelope = checkEnvelope(unchecked)
   const { input, tools, tool_choice } = envelope
@@ -44,7 +47,7 @@ export function checkBody(unchecked: unknown, { may_be_empty = false } = {}): Cr
   const body = withSchema({
     ...envelope,
     input: Array.isArray(input)
-      ? (checkItems(input, { may_be_empty: isEmptyAllowed }) as CreateResponse['input'])
+      ? ((await checkItems(input, { may_be_empty: isEmptyAllowed, left })) as CreateResponse['input'])
       : input,
     tools: tools && checkTools(tools),
     tool_choice: tool_choice === undefined ? undefined : checkToolChoice(tool_choice),

@@ -2,7 +2,8 @@ import Type from 'typebox'
 import { ApiError } from '../../../platform/errors.ts'
 import { isRecord } from '../../../platform/json/record.ts'
 import { supportedValues } from '../../../platform/schema/explain.ts'
-import { type Shape, shape } from '../../../platform/schema/validate.ts'
+import { type Shape, shape, shapeIfFits } from '../../../platform/schema/validate.ts'
+import { mapInTurns } from '../../../platform/turns.ts'
 import {
   type InputItem,
   ITEM_STATUSES,
@@ -20,10 +21,13 @@ export type CheckedItem = InputItem | SkippedItem
 /**
  * Checks the shape of every item by its type: messages need no `type`, and an `id` alone is a reference. Items of a type that is not known,
  * and reasoning and compactions that are not ours, are skipped: agents bring those of other services along. Throws ApiError 400 with the path
- * of what is wrong, also when nothing is left, unless it `may_be_empty`. Source: contract 10.3.
+ * of what is wrong, also when nothing is left, unless it `may_be_empty`. Rejects once `left` aborts. Source: contract 10.3.
  */
-export function checkItems(items: readonly unknown[], { may_be_empty }: { may_be_empty: boolean }): CheckedItem[] {
-  const checked = items.map((item, i) => checkItem(item, `input[${i}]`))
+export async function checkItems(
+  items: readonly unknown[],
+  { may_be_empty, left }: { may_be_empty: boolean; left: AbortSignal },
+): Promise<CheckedItem[]> {
+  const checked = await mapInTurns(items, (item, i) => checkItem(item, `input[${i}]`), left)
   const skipped = checked.findIndex((item) => item.type === 'skipped' && !Object.hasOwn(SENT_ITEMS, item.of))
   if (may_be_empty || skipped < 0) return checked
   const calls = skippedCalls(checked as InputItem[])
@@ -47,6 +51,11 @@ type Role = keyof typeof SENT_MESSAGES
 const checkObject = shape(Type.Object({}, { additionalProperties: true }))
 const checkMessage = shapesOf(SENT_MESSAGES)
 const checkOther = shapesOf(SENT_ITEMS)
+/** Only we can read what we sealed. In another form such an item is one of another service. */
+const sealedIfOurs = {
+  reasoning: shapeIfFits(SENT_ITEMS.reasoning, { empty_is_absent: true }),
+  compaction: shapeIfFits(SENT_ITEMS.compaction, { empty_is_absent: true }),
+}
 
 function checkItem(unchecked: unknown, path: string): CheckedItem {
   const item = withKnownWords(checkObject(unchecked, path) as Record<string, unknown>)
@@ -58,7 +67,7 @@ function checkItem(unchecked: unknown, path: string): CheckedItem {
   }
   if (typeof type === 'string' && Object.hasOwn(SENT_ITEMS, type)) {
     rejectAudioAndVideo(item.output, `${path}.output`)
-    if (isSealed(type)) return checkSealed(item, type, path)
+    if (isSealed(type)) return sealedIfOurs[type](item) ?? { type: 'skipped', of: type }
     const checked = checkOther[type as ItemType](item, path)
     return checked.type === 'additional_tools'
       ? { ...checked, tools: checkTools(checked.tools, `${path}.tools`) }
@@ -87,20 +96,8 @@ function isOther(word: unknown, known: readonly string[]): boolean {
   return typeof word === 'string' && !known.includes(word)
 }
 
-type Sealed = 'reasoning' | 'compaction'
-
-function isSealed(type: string): type is Sealed {
-  return type === 'reasoning' || type === 'compaction'
-}
-
-/** Only we can read what we sealed. In another form such an item is one of another service. */
-function checkSealed(item: Record<string, unknown>, type: Sealed, path: string): CheckedItem {
-  try {
-    return checkOther[type](item, path)
-  } catch (error) {
-    if (error instanceof ApiError) return { type: 'skipped', of: type }
-    throw error
-  }
+function isSealed(type: string): type is keyof typeof sealedIfOurs {
+  return Object.hasOwn(sealedIfOurs, type)
 }
 
 /**
