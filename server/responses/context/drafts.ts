@@ -6,7 +6,7 @@ import { mapInTurns } from '../../platform/turns.ts'
 import type { ToolName } from '../request/tools.ts'
 import type { ContextItem, CustomToolCall, FunctionCall, Item, MessageItem } from '../schema/items.ts'
 import type { InputFile, InputImage, MessagePart } from '../schema/parts.ts'
-import { type SealBinding, unsealer } from './seal.ts'
+import { purposeOf, type SealBinding, unsealer } from './seal.ts'
 
 /**
  * One item as the engine takes it, before adjacent items are joined into messages. `media` of instructions and outputs go into a user
@@ -109,10 +109,11 @@ function draftOf(item: Item, { resolved, unseal, nameOf }: Drafting): Draft {
     case 'reasoning': {
       const sealed = item.encrypted_content
       if (sealed === undefined) return { kind: 'reasoning', text: null }
-      const text = unseal('reasoning', sealed)
-      if (text !== null) return { kind: 'reasoning', text: text === '' ? null : text }
-      const extra = unseal('calls', sealed)
-      return extra === null ? UNREAD : { kind: 'reasoning', text: null, extra_content: JSON.parse(extra) }
+      const purpose = purposeOf(sealed)
+      const text = unseal(purpose, sealed)
+      if (text === null) return UNREAD
+      if (purpose === 'calls') return { kind: 'reasoning', text: null, extra_content: JSON.parse(text) }
+      return { kind: 'reasoning', text: text === '' ? null : text }
     }
     case 'compaction': {
       const summary = unseal('compaction', item.encrypted_content)

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { type SealBinding, seal, unsealer } from './seal.ts'
+import { purposeOf, type SealBinding, seal, unsealer } from './seal.ts'
 
 const SECRET = 'a secret of the service, long enough'
 const BINDING = { org_id: 'org_1', purpose: 'reasoning' } as const
@@ -26,6 +26,20 @@ test('another organization, purpose or secret cannot decrypt it', () => {
   assert.equal(unseal(['another secret of another service'], BINDING, sealed), null)
   assert.equal(unseal([SECRET], BINDING, sealed), 'reasoning')
   assert.equal(unseal(['another secret of another service', SECRET], BINDING, sealed), 'reasoning', 'one of several')
+})
+
+test('what the text of a reasoning item was encrypted for is known before it is decrypted', () => {
+  for (const purpose of ['reasoning', 'calls'] as const) {
+    const [binding, other] = [
+      { ...BINDING, purpose },
+      { ...BINDING, purpose: 'compaction' as const },
+    ]
+    const sealed = seal(SECRET, binding, '{}')
+    assert.equal(purposeOf(sealed), purpose)
+    assert.equal(unseal([SECRET], binding, sealed), '{}')
+    assert.equal(unseal([SECRET], other, sealed), null)
+  }
+  assert.equal(purposeOf('gAAAAABo'), 'reasoning')
 })
 
 test('a changed byte, a truncated text, another version or any other text is null', () => {

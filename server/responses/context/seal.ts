@@ -8,15 +8,26 @@ export type SealBinding = { org_id: string; purpose: 'reasoning' | 'calls' | 'co
 
 /** Encrypts text that a client keeps for us. */
 export function seal(secret: string, binding: SealBinding, text: string): string {
-  return sealText(secret, { label: LABEL, binding: bindingText(binding) }, text)
+  const sealed = sealText(secret, { label: LABEL, binding: bindingText(binding) }, text)
+  return binding.purpose === 'calls' ? CALLS_MARK + sealed : sealed
+}
+
+/** What the encrypted content of a reasoning item was encrypted for, if it is ours: to try both would take twice as long. */
+export function purposeOf(sealed: string): 'reasoning' | 'calls' {
+  return sealed.startsWith(CALLS_MARK) ? 'calls' : 'reasoning'
 }
 
 /** Decrypts what `seal` made with one of these secrets; anything else is null. Keys are derived once, at the first text. */
 export function unsealer(secrets: readonly string[]): (binding: SealBinding, sealed: string) => string | null {
   const unseal = textUnsealer(secrets, LABEL)
-  return (binding, sealed) => unseal(bindingText(binding), sealed)
+  return (binding, sealed) => {
+    const from = binding.purpose === 'calls' ? CALLS_MARK.length : 0
+    return unseal(bindingText(binding), sealed.slice(from))
+  }
 }
 
+/** Begins what is encrypted for `calls`, and nothing else: a dot is no character of base64. */
+const CALLS_MARK = 'calls.'
 const LABEL = 'kinora:responses:seal'
 
 function bindingText({ org_id, purpose }: SealBinding): string {
