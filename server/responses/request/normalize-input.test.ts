@@ -80,8 +80,13 @@ test('reasoning accepts null for any member it omits', async () => {
 })
 
 test('an id alone is a reference, with or without a type', async () => {
-  const input = [{ id: 'msg_1' }, { type: 'item_reference', id: 'fc_1' }, { id: 'rs_1', type: null }]
-  const references = ['msg_1', 'fc_1', 'rs_1'].map((id) => ({ type: 'item_reference', id }))
+  const input = [
+    { id: 'msg_1' },
+    { type: 'item_reference', id: 'fc_1' },
+    { id: 'rs_1', type: null, role: null },
+    { type: 'item_reference', id: 'msg_2', role: 'user' },
+  ]
+  const references = ['msg_1', 'fc_1', 'rs_1', 'msg_2'].map((id) => ({ type: 'item_reference', id }))
   assert.deepEqual(await items(input), references)
 })
 

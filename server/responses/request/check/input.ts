@@ -7,6 +7,7 @@ import { mapInTurns } from '../../../platform/turns.ts'
 import {
   type InputItem,
   ITEM_STATUSES,
+  type ItemReference,
   PHASES,
   SENT_ITEMS,
   SENT_MESSAGES,
@@ -21,13 +22,18 @@ export type CheckedItem = InputItem | SkippedItem
 /**
  * Checks the shape of every item by its type: messages need no `type`, and an `id` alone is a reference. Items of a type that is not known,
  * and reasoning and compactions that are not ours, are skipped: agents bring those of other services along. Throws ApiError 400 with the path
- * of what is wrong, also when nothing is left, unless it `may_be_empty`. Rejects once `left` aborts. Source: contract 10.3.
+ * of what is wrong, also when nothing is left, unless it `may_be_empty`, and for too many references. Rejects once `left` aborts. Source:
+ * contract 10.3.
  */
 export async function checkItems(
   items: readonly unknown[],
   { may_be_empty, left }: { may_be_empty: boolean; left: AbortSignal },
 ): Promise<CheckedItem[]> {
   const checked = await mapInTurns(items, (item, i) => checkItem(item, `input[${i}]`), left)
+  if (checked.filter(({ type }) => type === 'item_reference').length > REFERENCES_MAX) {
+    const text = `Invalid 'input': more than ${REFERENCES_MAX} items are references. Send the items themselves, or continue from their response with 'previous_response_id'.`
+    throw new ApiError('invalid_value', text, { param: 'input' })
+  }
   const skipped = checked.findIndex((item) => item.type === 'skipped' && !Object.hasOwn(SENT_ITEMS, item.of))
   if (may_be_empty || skipped < 0) return checked
   const calls = skippedCalls(checked as InputItem[])
@@ -36,6 +42,9 @@ export async function checkItems(
   const { of } = checked[skipped] as SkippedItem
   throw unsupportedValue(`input[${skipped}].type`, of, ['message', ...Object.keys(SENT_ITEMS)])
 }
+
+/** Each is looked up by itself. */
+const REFERENCES_MAX = 1000
 
 function isCall(item: CheckedItem) {
   return item.type === 'function_call' || item.type === 'custom_tool_call'
@@ -69,6 +78,7 @@ function checkItem(unchecked: unknown, path: string): CheckedItem {
     rejectAudioAndVideo(item.output, `${path}.output`)
     if (isSealed(type)) return sealedIfOurs[type](item) ?? { type: 'skipped', of: type }
     const checked = checkOther[type as ItemType](item, path)
+    if (type === 'item_reference') return { type, id: (checked as ItemReference).id }
     return checked.type === 'additional_tools'
       ? { ...checked, tools: checkTools(checked.tools, `${path}.tools`) }
       : checked
