@@ -123,6 +123,53 @@ test('a message that comes with the handshake, before its answer, is not lost', 
   await gone
 })
 
+test('messages that arrive together are handled in a turn of the event loop each', async () => {
+  const connection = await rawConnection(echo.url)
+  await connection.write(handshakeText({}, 'GET /echo'))
+  await connection.answer()
+  const perTurn: number[] = []
+  let inTurn = 0
+  const send = echo.served.at(-1)!.send
+  const endTurn = () => {
+    perTurn.push(inTurn)
+    inTurn = 0
+  }
+  const count = () => {
+    if (inTurn === 0) setImmediate(endTurn)
+    inTurn += 1
+  }
+  echo.served.at(-1)!.send = (...texts) => {
+    count()
+    return send(...texts)
+  }
+  await connection.write(Buffer.concat(Array.from({ length: 200 }, () => frame(0x81, '1'))))
+  while (perTurn.reduce((sum, each) => sum + each, 0) < 200) await nextTurn()
+  assert.equal(Math.max(...perTurn), 1)
+  const gone = new Promise((resolve) => echo.served.at(-1)!.signal.addEventListener('abort', resolve))
+  connection.close()
+  await gone
+})
+
+test('no message is delivered after we closed, and a client that goes on sending is cut off', async () => {
+  const timing = { ping_seconds: 3600, stalled_seconds: 3600, close_timeout_seconds: 3600 }
+  const { url, served } = await startEcho({ timing })
+  const connection = await rawConnection(url)
+  await connection.write(handshakeText({}, 'GET /echo'))
+  await connection.answer()
+  const { signal, close } = served[0]!
+  let answers = 0
+  served[0]!.send = () => {
+    answers += 1
+    return undefined
+  }
+  const cut = new Promise((resolve) => signal.addEventListener('abort', resolve))
+  close(1008, 'too many messages')
+  await connection.write(Buffer.concat(Array.from({ length: 1001 }, () => frame(0x81, '1'))))
+  await cut
+  assert.equal(answers, 0)
+  connection.close()
+})
+
 test('frames that break the protocol close the connection with the code for it', async () => {
   const broken: Array<[frames: Buffer[], code: number]> = [
     [[frame(0x81, 'x', { masked: false })], 1002],

@@ -20,7 +20,7 @@ export type Connection = {
   draining: AbortSignal
   /** Sends text messages, in as few writes as it takes. Resolves when the client keeps up; await it before producing more. */
   send(...texts: readonly string[]): Promise<void> | undefined
-  /** Closes after what was sent. */
+  /** Closes after what was sent. No further message is delivered. */
   close(code: number, reason: string): void
 }
 
@@ -38,6 +38,8 @@ const SOCKET_LIMITS: SocketLimits = { connections_max: 2000, per_owner_max: 200 
 const PONGS_MISSED_MAX = 2
 /** What may wait in memory for a client before its producer waits too. */
 const WAITING_BYTES_MAX = 64 * 1024
+/** Messages that may have been on their way when we closed. A client that goes on sending is cut off. */
+const LATE_MESSAGES_MAX = 1000
 
 export type Sockets = {
   /** Whether a request asks for an upgrade that the service makes. Any other `Upgrade` is answered as if it were not there. */
@@ -148,6 +150,8 @@ function openServer({ close_timeout_seconds }: SocketTiming): WebSocketServer {
     maxPayload: JSON_BYTES_MAX,
     // A message would be inflated before anything is known about it: 60 kB to 62 MB, whoever sends it.
     perMessageDeflate: false,
+    // One message or ping in a turn of the event loop. Otherwise all 2,500 of a read come in one turn, and everybody else waits for them.
+    allowSynchronousEvents: false,
     handleProtocols: () => false,
     // Missing in the types of the package.
     ...{ closeTimeout: close_timeout_seconds * 1000 },
@@ -218,7 +222,13 @@ function serveConnection(
     close: (code, reason) => ws.close(code, reason),
   })
   const stopPings = sendPings(ws, timing.ping_seconds, cutOff)
-  deliverMessages(ws, socket, openLease, onMessage)
+  let late = 0
+  deliverMessages(ws, socket, openLease, (text, lease) => {
+    if (ws.readyState === ws.OPEN) return onMessage(text, lease)
+    lease.end()
+    late += 1
+    if (late > LATE_MESSAGES_MAX) cutOff()
+  })
   // A protocol error closes the connection; `close` is emitted as well.
   ws.on('error', () => {})
   ws.once('close', () => {

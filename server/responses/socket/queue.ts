@@ -13,6 +13,8 @@ export const LIFETIME_SECONDS = 3600
 const TURNS_WAITING_MAX = 16
 /** Messages that may wait for an answer, including those refused as too many. A client that sends more is not reading its answers. */
 const MESSAGES_WAITING_MAX = 1000
+/** Messages in a row that may begin no response and cancel none: mistakes, and cancels that come too late. Source: contract 12. */
+const MESSAGES_IDLE_MAX = 100
 
 /** `refused`: the queue was full. */
 type SocketMessage = ReceivedMessage & { refused: ApiError | null }
@@ -28,13 +30,24 @@ export function serveTurns(turns: SocketTurns, lifetime_seconds: number): OnMess
   let working = false
   let turn = 0
   let active: ActiveTurn | null = null
+  let idle = 0
 
+  const cutOff = (reason: string): void => {
+    waiting.clear()
+    connection.close(1008, reason)
+  }
+  const countIdle = (): void => {
+    idle += 1
+    if (idle > MESSAGES_IDLE_MAX) cutOff('too many messages without a response')
+  }
   const answer = async (message: SocketMessage): Promise<void> => {
     const error = closing ? closing.error : message.refused
     if (error) return connection.send(errorEvent(error, await streamIdOf(message.text)))
     turn += 1
     active = { cancel: new AbortController(), response_id: null }
     const authError = await runTurn(turns, `${connection.request_id}-${turn}`, message, active)
+    if (active.response_id === null) countIdle()
+    else idle = 0
     active = null
     if (authError) closing ??= { error: authError, code: 1008, reason: 'credential no longer valid' }
   }
@@ -58,16 +71,18 @@ export function serveTurns(turns: SocketTurns, lifetime_seconds: number): OnMess
   })
   connection.signal.addEventListener('abort', () => waiting.clear())
   return (text, lease) => {
+    if (connection.signal.aborted) return lease.end()
     const wanted = readCancel(text)
     if (wanted) {
-      if (wanted.response_id === undefined || wanted.response_id === active?.response_id) active?.cancel.abort()
-      return lease.end()
+      lease.end()
+      const named = wanted.response_id === undefined || wanted.response_id === active?.response_id ? active : null
+      if (!named || named.cancel.signal.aborted) return countIdle()
+      return named.cancel.abort()
     }
-    if (closing || connection.signal.aborted) return lease.end()
+    if (closing) return lease.end()
     if (!waiting.add(text, lease)) {
       lease.end()
-      waiting.clear()
-      return connection.close(1008, 'too many messages')
+      return cutOff('too many messages')
     }
     if (!working) void work()
   }

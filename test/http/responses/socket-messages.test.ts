@@ -130,3 +130,27 @@ test('1008 for a client that sends a thousand messages and more without waiting 
   assert.equal(service.app.ctx.budget.held(), 0, 'what is not answered takes no room')
   service.upstream.release()
 })
+
+test('1008 after a hundred messages in a row that begin no response, cancels among them, and no turn after it', async () => {
+  for (const [message, answers] of [
+    ['{"type":"response.cancel"}', 0],
+    ['{"type":"response.cancel","response_id":"resp_0"}', 0],
+    ['{"type":"response.steer"}', 101],
+  ] as const) {
+    const idle = await turnSocket(service.app.url, await customer(service))
+    const sendTimes = async (count: number) => {
+      for (let i = 0; i < count; i++) {
+        idle.send(message)
+        if (answers > 0) assertError(await idle.events(), { status: 400, code: 'unknown_event' })
+      }
+    }
+    await sendTimes(100)
+    assert.equal((await idle.turn({})).response.status, 'completed', 'a response begins the count again')
+    await sendTimes(101)
+    idle.send(create('"store":false'))
+    const ended = await Promise.race([idle.closed, idle.events()])
+    assert.deepEqual(ended, { code: 1008, reason: 'too many messages without a response' })
+    assert.equal(service.upstream.requests.length, 1)
+    service.upstream.requests.length = 0
+  }
+})
