@@ -67,3 +67,28 @@ test('where few are wanted, short frames are refused after a hundred, however ma
     body.length,
   )
 })
+
+test('where few are wanted, short blocks are refused after two thousand, however many come at once; long ones are not', async () => {
+  const head = Buffer.from([0x28, 0xb5, 0x2f, 0xfd, 0x00, 0x58])
+  const block = (size_bytes: number) => Buffer.concat([Buffer.from([size_bytes << 3, 0, 0]), Buffer.alloc(size_bytes)])
+  const frameOf = (blocks: number, size_bytes: number) =>
+    Buffer.concat([head, ...Array.from({ length: blocks }, () => block(size_bytes))])
+  const empty = frameOf(40_000, 0)
+  for (const size of [1000, 65_536, empty.length]) {
+    let read = 0
+    const split = async () => {
+      for await (const { length } of splitFrames(piecesOf(empty, size), { few: true })) read += length
+    }
+    await assert.rejects(split, { code: TOO_MANY_FRAMES })
+    assert.ok(read <= 2200 * 3, String(read))
+    assert.equal(
+      Buffer.concat(await Array.fromAsync(splitFrames(piecesOf(empty, size), { few: false }))).length,
+      empty.length,
+    )
+  }
+  const long = frameOf(40_000, 29)
+  assert.equal(
+    Buffer.concat(await Array.fromAsync(splitFrames(piecesOf(long, 65_536), { few: true }))).length,
+    long.length,
+  )
+})

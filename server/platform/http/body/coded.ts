@@ -43,7 +43,7 @@ export function requireUncoded(request: FastifyRequest): void {
 /**
  * The bytes of a body without its coding, in pieces, as fast as `lease` has room for them. A body that is not compressed, whatever it
  * claims, comes as it is. Throws ApiError `request_too_large` beyond `bytes_max` and RATIO_MAX, `invalid_request_error` for bytes that are
- * not of their coding or unpack to less than half of their size, or for many short frames of zstd, `unsupported_media_type` for zstd with a
+ * not of their coding or unpack to less than half of their size, or for many short frames or blocks of zstd, `unsupported_media_type` for zstd with a
  * window that HTTP does not have.
  */
 export async function readCoded(
@@ -98,7 +98,7 @@ function notCoded(coding: Coding, cause: unknown): ApiError {
     return new ApiError('unsupported_media_type', text, { cause })
   }
   if ((cause as { code?: unknown }).code === TOO_MANY_FRAMES) {
-    const text = 'The request body is compressed by zstd in many short frames. Send it in one, or as it is.'
+    const text = 'The request body is compressed by zstd in many short frames or blocks. Send it in one, or as it is.'
     return new ApiError('invalid_request_error', text, { cause })
   }
   const text = `The request body could not be decoded as ${coding}, which its Content-Encoding names. Send it again, or as it is.`
