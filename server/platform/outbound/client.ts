@@ -139,7 +139,8 @@ async function publicExchange(
     ...(body === undefined ? {} : { body }),
   }
   const onEnd = () => void client.destroy()
-  return exchange(client, request, { timeout_ms, max_bytes, ignore_body, onEnd, ...(signal ? { signal } : {}) })
+  const limits = { timeout_ms, max_bytes, ignore_body, from_outside: true, onEnd }
+  return exchange(client, request, { ...limits, ...(signal ? { signal } : {}) })
 }
 
 /** GETs a file from an address that came from outside. `media`: accepted types, `video/*` for all of a kind. Only status 200 is a file. */

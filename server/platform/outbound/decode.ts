@@ -22,7 +22,7 @@ export function codingsOf(header: string | string[] | undefined): Coding[] {
 
 /**
  * The bytes of a body without its codings, read as they are asked for. A body that only claims to be compressed comes as it is. `few_frames`:
- * fails for many short frames of zstd, as `splitFrames` says.
+ * fails for many short frames or blocks of zstd, as `splitFrames` says.
  */
 export async function* decodeChunks(
   body: Readable,

@@ -19,8 +19,10 @@ export type OutboundLimits = {
   timeout_ms: number
   max_bytes: number
   signal?: AbortSignal
-  /** Only status and headers are wanted: whatever the body is, not a byte of it is read. */
+  /** Only status and headers are wanted: whatever the body is, at most one chunk of it is read. */
   ignore_body?: boolean
+  /** The server is not the operator's: more than one informational answer, or many short frames or blocks of zstd, make its reply unreadable. */
+  from_outside?: boolean
   /** Called once when nothing more will come. */
   onEnd?: () => void
 }
@@ -60,6 +62,9 @@ export async function exchange(
       signal: deadline.signal,
       headersTimeout: 0,
       bodyTimeout: 0,
+      ...(limits.from_outside ? { onInfo: refuseSecond() } : {}),
+      // Beyond it the connection is paused. By default all chunks of a read are parsed first, up to 10,000 of one byte.
+      ...(limits.ignore_body ? { highWaterMark: 1 } : {}),
     })
     reply.body.on('error', () => {})
     const declared = sizeOf(reply.headers)
@@ -69,7 +74,9 @@ export async function exchange(
     }
     const codings = codingsOf(reply.headers['content-encoding'])
     const coded = codings.length > 0
-    const chunks = coded ? decodeChunks(reply.body, codings) : reply.body[Symbol.asyncIterator]()
+    const chunks = coded
+      ? decodeChunks(reply.body, codings, { few_frames: limits.from_outside ?? false })
+      : reply.body[Symbol.asyncIterator]()
     return {
       status: reply.statusCode,
       headers: coded ? withoutCoding(reply.headers) : reply.headers,
@@ -154,6 +161,15 @@ function bodyStream(
     },
     { highWaterMark: 0 },
   )
+}
+
+/** Informational answers cost little to send, and each is parsed until the time is over. What it throws ends the exchange. */
+function refuseSecond(): () => void {
+  let count = 0
+  return () => {
+    count += 1
+    if (count > 1) throw new OutboundError('unreadable', 'The reply has more than one informational answer.')
+  }
 }
 
 function bodyHeaders(body: OutboundBody | undefined): Record<string, string> {
