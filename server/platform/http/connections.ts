@@ -1,5 +1,6 @@
 import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
+import { limitPieces } from './body/short-chunks.ts'
 
 /**
  * Requests of one connection that may wait behind an unanswered one: one read of 64 KiB brings them all, and they cannot be put back. As many
@@ -33,6 +34,7 @@ export function boundConnections(handler: RequestListener): RequestListener {
   return (request, response) => {
     const socket: Marked = request.socket
     if (socket[ENDING]) return void socket.pause()
+    limitPieces(request)
     // Node gives a response its socket when those before it have been sent.
     if (response.socket !== null) return handler(request, response)
     let line = lines.get(socket)

@@ -22,7 +22,6 @@ import {
   requirePlainTransfer,
   wrongContentType,
 } from './body/parsers.ts'
-import { BoundedRequest } from './body/short-chunks.ts'
 import { addressOf, proxyTest } from './client-address.ts'
 import { boundConnections, isEnding, makeRoom } from './connections.ts'
 import { type CorsOptions, corsHeaders } from './cors.ts'
@@ -148,7 +147,6 @@ export function openHttp(options: HttpOptions): FastifyInstance {
 function openServer(handler: RequestListener, sockets: Sockets | undefined): Server {
   const server = createServer(
     {
-      IncomingMessage: BoundedRequest,
       maxHeaderSize: 16_384,
       headersTimeout: 20_000,
       requestTimeout: REQUEST_SECONDS * 1000,

@@ -178,16 +178,16 @@ test('400 for a cyclic chain, forged in the database', async () => {
   assertRefused(answer, { status: 400, code: 'invalid_value', param: 'previous_response_id', message: /from itself/ })
 })
 
-test('400 for more than 1,000 references, which are not looked up', async () => {
+test('400 for more than 5,000 references, which are not looked up', async () => {
   const references = (count: number, id: string) =>
     Array.from({ length: count }, () => ({ type: 'item_reference', id }))
   for (const path of ['/v1/responses', '/v1/responses/input_tokens', '/v1/responses/compact']) {
-    const answer = await post(path, { input: [...references(1000, 'msg_none'), { id: 'msg_none' }] })
-    assertRefused(answer, { status: 400, code: 'invalid_value', param: 'input', message: /more than 1000 / })
+    const answer = await post(path, { input: [...references(5000, 'msg_none'), { id: 'msg_none' }] })
+    assertRefused(answer, { status: 400, code: 'invalid_value', param: 'input', message: /more than 5000 / })
   }
   await storeResponse(service.app, person, {}, [userMessage('Hi', 'msg_often')])
   const many = Array.from({ length: 1000 }, () => ({ role: 'user', content: 'Hi' }))
-  assert.equal((await ask({ input: [...references(1000, 'msg_often'), ...many] })).status, 200)
+  assert.equal((await ask({ input: [...references(5000, 'msg_often'), ...many] })).status, 200)
 })
 
 test('references are replaced by their items, also in a chain, and stored as those items', async () => {

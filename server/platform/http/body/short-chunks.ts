@@ -1,4 +1,4 @@
-import { IncomingMessage, type ServerResponse } from 'node:http'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import { ApiError } from '../../errors.ts'
 
 /** Pieces that a body may come in whatever its size, and how many bytes each further one has at least, on average. */
@@ -10,32 +10,34 @@ const LINGER_MS = 1000
 type Inside = { _dumped?: boolean; socket: IncomingMessage['socket'] & { _httpMessage?: ServerResponse | null } }
 
 /**
- * A request whose body comes in pieces worth their handling: each costs a few µs and 600 bytes, and one byte in a chunk of its own is six on
- * the wire. Beyond that it is 400, where nothing was answered yet, and its connection ends.
+ * Ends a request whose body comes in pieces that are not worth their handling: each costs a few µs and 600 bytes, and one byte in a chunk of
+ * its own is six on the wire. It is 400, where nothing was answered yet, and its connection ends. Call it before any of the body is read.
  */
-export class BoundedRequest extends IncomingMessage {
-  #pieces = 0
-  #bytes = 0
-
-  override push(piece: Buffer | null, encoding?: BufferEncoding): boolean {
-    if (piece === null) return super.push(piece)
-    this.#pieces += 1
-    this.#bytes += piece.length
-    if (this.#pieces <= PIECES + this.#bytes / BYTES_EACH) return super.push(piece, encoding)
-    this.#refuse()
+export function limitPieces(request: IncomingMessage): void {
+  const { 'transfer-encoding': coding, 'content-length': length = '0' } = request.headers
+  if (coding === undefined && Number(length) <= PIECES) return
+  let pieces = 0
+  let bytes = 0
+  const push = request.push.bind(request)
+  request.push = (piece: Buffer | null, encoding) => {
+    if (piece === null) return push(piece)
+    pieces += 1
+    bytes += piece.length
+    if (pieces <= PIECES + bytes / BYTES_EACH) return push(piece, encoding)
+    refuse(request)
     return false
   }
+}
 
-  #refuse(): void {
-    const inside = this as unknown as Inside
-    const { socket } = inside
-    inside._dumped = true
-    const text = 'The body comes in very short pieces. Send it in chunks of some KB.'
-    const isAnswered = socket._httpMessage?.headersSent ?? true
-    if (!isAnswered && 'server' in socket)
-      (socket.server as NodeJS.EventEmitter).emit('clientError', new ApiError('invalid_request_error', text), socket)
-    socket.pause()
-    // Closed at once, with bytes unread, it would take the answer with it.
-    setTimeout(() => socket.destroy(), LINGER_MS).unref()
-  }
+function refuse(request: IncomingMessage): void {
+  const inside = request as Inside
+  const { socket } = inside
+  inside._dumped = true
+  const text = 'The body comes in very short pieces. Send it in chunks of some KB.'
+  const isAnswered = socket._httpMessage?.headersSent ?? true
+  if (!isAnswered && 'server' in socket)
+    (socket.server as NodeJS.EventEmitter).emit('clientError', new ApiError('invalid_request_error', text), socket)
+  socket.pause()
+  // Closed at once, with bytes unread, it would take the answer with it.
+  setTimeout(() => socket.destroy(), LINGER_MS).unref()
 }

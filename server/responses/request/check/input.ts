@@ -44,7 +44,7 @@ export async function checkItems(
 }
 
 /** Each is looked up by itself. */
-const REFERENCES_MAX = 1000
+const REFERENCES_MAX = 5000
 
 function isCall(item: CheckedItem) {
   return item.type === 'function_call' || item.type === 'custom_tool_call'
