@@ -46,7 +46,13 @@ test('the hint below the prompt is not truncated on a phone', async () => {
 test('models that come with the service are described in the language of the reader', async () => {
   const builtIn = await startApp({ config: '{}' })
   const person = await newCustomer(builtIn)
-  const { page, close } = await openConsole(browser, { app: builtIn, as: person, path: '/videos', language: 'ja' })
+  const { page, close } = await openConsole(browser, {
+    app: builtIn,
+    as: person,
+    path: '/videos',
+    language: 'ja',
+    width: 1600,
+  })
   await page.getByText('内蔵のプレビュー用レンダラーです。').first().waitFor()
   assert.equal(await page.getByText(/Embedded/).count(), 0)
   await page.getByRole('link', { name: 'チャット' }).click()
