@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import type { Browser, Page } from 'playwright-core'
 import { newCustomer, startApp, type TestApp, type TestPerson } from '../support/http/app.ts'
-import { storedFile } from '../support/http/videos-app.ts'
+import { insertEndedJobs, storedFile } from '../support/http/videos-app.ts'
 import { openBrowser, openConsole } from './browser/browser.ts'
 
 let app: TestApp
@@ -20,7 +20,7 @@ const restored = (page: Page, top: number) => page.waitForFunction((wanted) => M
 const card = (page: Page, number: number) => page.getByRole('link', { name: `number ${number} of` })
 
 test('the gallery is where it was after its page deleted a video, and after the link back', async () => {
-  await insertJobs(person, 150)
+  await insertEndedJobs(app.database, person, 150)
   const { page, close } = await openConsole(browser, { app, as: person, path: '/videos', width: 1600 })
   await card(page, 150).waitFor()
   await page.mouse.move(1200, 400)
@@ -89,16 +89,4 @@ async function visibleNumbers(page: Page): Promise<number[]> {
       .map((each) => each.innerText),
   )
   return texts.map((text) => Number(/number (\d+) of/.exec(text)![1]))
-}
-
-/** Jobs that ended, without running them. */
-async function insertJobs({ org_id, user_id }: TestPerson, count: number): Promise<void> {
-  await app.database.pool.query(
-    `insert into video_jobs (id, org_id, user_id, request_id, model, prompt, seconds, aspect_ratio, inputs, status, per_second, cost,
-                             currency, created_at, finished_at, next_run_at)
-     select 'video_01' || lpad(upper(to_hex(i)), 24, '0'), $1, $2, 'req_1', 'instant-1', 'A boat, number ' || i || ' of many', 4, '16:9', '[]', 'canceled',
-            1000000, 4000000, 'usd', now(), now(), now()
-     from generate_series(1, $3::int) as i`,
-    [org_id, user_id, count],
-  )
 }

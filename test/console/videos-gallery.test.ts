@@ -2,9 +2,9 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import type { Browser, Page } from 'playwright-core'
 import { samplePicture } from '../support/data/media.ts'
-import { newCustomer, startApp, type TestApp, type TestPerson } from '../support/http/app.ts'
+import { newCustomer, startApp, type TestApp } from '../support/http/app.ts'
 import { send } from '../support/http/send.ts'
-import { drawVariants, jobsOf, submit } from '../support/http/videos-app.ts'
+import { drawVariants, insertEndedJobs, jobsOf, submit } from '../support/http/videos-app.ts'
 import { firstUnlessCheck } from '../tiers.ts'
 import { findBarriers, openBrowser, openConsole } from './browser/browser.ts'
 
@@ -259,7 +259,7 @@ test('prompts and file names are shown as plain text', async () => {
 
 test('thousands of jobs scroll to their end with few of them in the page, and the way back is where it was', async () => {
   const own = await newCustomer(app)
-  await insertJobs(own, 2500)
+  await insertEndedJobs(app.database, own, 2500)
   const { page, close, screenshot } = await openConsole(browser, { app, as: own, path: '/videos' })
   await card(page, 'number 2500 of').waitFor()
   let most = 0
@@ -287,15 +287,3 @@ test('thousands of jobs scroll to their end with few of them in the page, and th
   await card(page, name).waitFor()
   await close()
 })
-
-/** Jobs that ended, without running them. */
-async function insertJobs({ org_id, user_id }: TestPerson, count: number): Promise<void> {
-  await app.database.pool.query(
-    `insert into video_jobs (id, org_id, user_id, request_id, model, prompt, seconds, aspect_ratio, inputs, status, per_second, cost,
-                             currency, created_at, finished_at, next_run_at)
-     select 'video_01' || lpad(upper(to_hex(i)), 24, '0'), $1, $2, 'req_1', 'instant-1', 'A boat, number ' || i || ' of many', 4, '16:9', '[]', 'canceled',
-            1000000, 4000000, 'usd', now(), now(), now()
-     from generate_series(1, $3::int) as i`,
-    [org_id, user_id, count],
-  )
-}
