@@ -20,7 +20,7 @@ const MAY_IMPORT = {
   responses: [...DOMAIN, 'catalog', 'files', 'billing', 'events', 'chat'],
   reload: [...DOMAIN, 'videos'],
   webhooks: [...DOMAIN, 'events', 'nodes'],
-  conversations: [...BELOW, 'responses'],
+  conversations: [...BELOW, 'billing', 'responses'],
 }
 /** They put the service together and may import all of it. */
 const TOP = ['cli', 'audit', 'api-docs', 'assembly', 'app.ts', 'main.ts', 'health.ts']

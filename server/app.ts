@@ -253,7 +253,7 @@ function endpointsOf(
     ...identityEndpoints(identity),
     ...billingEndpoints,
     ...webhookEndpoints(),
-    ...conversationEndpoints,
+    ...conversationEndpoints(storage),
     ...consoleEndpoints(live),
     ...healthEndpoints(health),
   ]

@@ -23,4 +23,14 @@ export const conversationInvariants: readonly Invariant[] = [
         join responses r on r.id = t.response_id
       where (r.org_id, r.user_id) is distinct from (c.org_id, c.user_id)`,
   },
+  {
+    invariant: 'I33',
+    title: 'what is counted for the responses and conversations of an organization is what they have',
+    broken: () => sql`
+      select org_id from (
+        select org_id, response_bytes(size_bytes, other_bytes) as bytes from responses
+        union all select org_id, conversation_bytes(title, settings) from conversations
+        union all select org_id, - bytes from stored_bytes where kind = 'responses') as each
+      group by org_id having sum(bytes) <> 0`,
+  },
 ]

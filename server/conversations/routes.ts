@@ -1,6 +1,9 @@
+import type { StorageGate } from '../billing/storage/gate.ts'
 import { type Endpoint, endpoint } from '../identity/caller/endpoint.ts'
 import { unixSeconds } from '../platform/clock.ts'
 import { ApiError } from '../platform/errors.ts'
+import { openShares } from '../platform/fair-queue.ts'
+import { abortOnLeaving } from '../platform/http/abort-on-disconnect.ts'
 import { leaseForReading, readWithRoom } from '../platform/http/body/byte-budget.ts'
 import { pageOf, positionOf } from '../platform/http/list.ts'
 import { newId } from '../platform/ids.ts'
@@ -43,6 +46,9 @@ const NEW_SETTINGS: Settings = {
   ...{ reasoning_effort: '', response_format: 'text', schema_name: 'answer', schema: '', tools: '' },
 }
 
+/** A search reads what the person has ever asked: one of an organization at a time, and few of all. */
+const searchInTurn = openShares({ each: 1, all: 2 })
+
 const list = endpoint({
   method: 'GET',
   path: PATH,
@@ -51,31 +57,36 @@ const list = endpoint({
   description: 'Those with an answer, each by its last use; all, or those with a text in the title or a question.',
   query: ConversationQuery,
   response: ConversationList,
-  async handle(ctx, { principal, query }) {
+  async handle(ctx, { principal, query, reply }) {
     const position = positionOf('conversation', query, PAGE)
-    const rows = await listConversations(ctx.db, principal, { ...position, search: query.search ?? '' })
+    const { search = '' } = query
+    const read = () => listConversations(ctx.db, principal, { ...position, search })
+    const { signal } = abortOnLeaving(reply)
+    const rows = await (search === '' ? read() : searchInTurn(principal.org_id, read, signal))
     return pageOf(rows, position.limit, listedView)
   },
 })
 
-const create = endpoint({
-  method: 'POST',
-  path: PATH,
-  auth: 'session',
-  summary: 'Begin a conversation',
-  description: 'Background responses whose metadata has its id as `conversation_id` are its answers.',
-  body: CreateConversation,
-  response: ConversationView,
-  errors: ['conflict'],
-  example: { title: 'Paper boats', settings: NEW_SETTINGS },
-  async handle(ctx, { principal, body: { title, settings } }) {
-    const now = ctx.clock.now()
-    const row = { id: newId('conversation', now), title, settings, now }
-    if (!(await insertConversation(ctx.db, principal, { ...row, most: CONVERSATIONS_MAX })))
-      throw new ApiError('conflict', `You have ${CONVERSATIONS_MAX} conversations. Delete some of them first.`)
-    return conversationView({ ...row, pinned: false, created_at: now, used_at: now })
-  },
-})
+const create = (storage: StorageGate) =>
+  endpoint({
+    method: 'POST',
+    path: PATH,
+    auth: 'session',
+    summary: 'Begin a conversation',
+    description: 'Background responses whose metadata has its id as `conversation_id` are its answers.',
+    body: CreateConversation,
+    response: ConversationView,
+    errors: ['conflict', 'storage_limit_exceeded'],
+    example: { title: 'Paper boats', settings: NEW_SETTINGS },
+    async handle(ctx, { principal, body: { title, settings } }) {
+      await storage.requireRoom(ctx.config, principal) // 413
+      const now = ctx.clock.now()
+      const row = { id: newId('conversation', now), title, settings, now }
+      if (!(await insertConversation(ctx.db, principal, { ...row, most: CONVERSATIONS_MAX })))
+        throw new ApiError('conflict', `You have ${CONVERSATIONS_MAX} conversations. Delete some of them first.`)
+      return conversationView({ ...row, pinned: false, created_at: now, used_at: now })
+    },
+  })
 
 const read = endpoint({
   method: 'GET',
@@ -89,19 +100,22 @@ const read = endpoint({
   },
 })
 
-const change = endpoint({
-  method: 'PATCH',
-  path: ONE,
-  auth: 'session',
-  summary: 'Rename or pin a conversation, or change its settings',
-  description: 'Only the members that are sent are changed.',
-  body: UpdateConversation,
-  example: { pinned: true },
-  response: ConversationView,
-  async handle(ctx, { principal, params, body }) {
-    return viewOf(await updateConversation(ctx.db, principal, { id: params.conversation_id!, changes: body }))
-  },
-})
+const change = (storage: StorageGate) =>
+  endpoint({
+    method: 'PATCH',
+    path: ONE,
+    auth: 'session',
+    summary: 'Rename or pin a conversation, or change its settings',
+    description: 'Only the members that are sent are changed.',
+    body: UpdateConversation,
+    example: { pinned: true },
+    response: ConversationView,
+    errors: ['storage_limit_exceeded'],
+    async handle(ctx, { principal, params, body }) {
+      if (body.settings) await storage.requireRoom(ctx.config, principal) // 413
+      return viewOf(await updateConversation(ctx.db, principal, { id: params.conversation_id!, changes: body }))
+    },
+  })
 
 const remove = endpoint({
   method: 'DELETE',
@@ -137,7 +151,9 @@ const turns = endpoint({
 })
 
 /** The conversations of the console. Only the person who began one may use it. */
-export const conversationEndpoints: readonly Endpoint[] = [list, create, read, change, remove, turns]
+export function conversationEndpoints(storage: StorageGate): readonly Endpoint[] {
+  return [list, create(storage), read, change(storage), remove, turns]
+}
 
 function listedView({ id, title, pinned, created_at, used_at }: ListedRow): ListedConversation {
   const times = { created_at: unixSeconds(created_at), used_at: unixSeconds(used_at) }

@@ -55,13 +55,4 @@ export const responseInvariants: readonly Invariant[] = [
       where r.background and (r.finished_at is null or r.finished_at > ${now}::timestamptz - interval '1 day')
       group by r.id having count(last.event) <> case when r.finished_at is null then 0 else 1 end`,
   },
-  {
-    invariant: 'I33',
-    title: 'what is counted for the responses of an organization is what they have',
-    broken: () => sql`
-      select org_id from (
-        select org_id, response_bytes(size_bytes, other_bytes) as bytes from responses
-        union all select org_id, - bytes from stored_bytes where kind = 'responses') as each
-      group by org_id having sum(bytes) <> 0`,
-  },
 ]

@@ -3,6 +3,8 @@ import { after, before, test } from 'node:test'
 import { allSweeps } from '../../server/assembly/background.ts'
 import { grantCredits } from '../../server/billing/ledger.ts'
 import { findStoredBytes } from '../../server/billing/storage/store.ts'
+import { insertConversation } from '../../server/conversations/store.ts'
+import { newId } from '../../server/platform/ids.ts'
 import { samplePicture } from '../support/data/media.ts'
 import { newCustomer, type TestPerson, videoBody } from '../support/http/app.ts'
 import { type BackgroundApp, startBackgroundApp } from '../support/http/background-app.ts'
@@ -11,6 +13,7 @@ import { multipart, rawConnection } from '../support/http/raw-http.ts'
 import { send } from '../support/http/send.ts'
 import { assertError, turnSocket } from '../support/http/socket/turns.ts'
 import { assertInvalid, assertRefused, jobsOf, sendRaw, storedFile, submit } from '../support/http/videos-app.ts'
+import { SETTINGS } from './conversations/conversation-settings.ts'
 
 const LIMIT = 1_000_000
 /** Counted for each file, job and response beside its content. */
@@ -67,6 +70,30 @@ test('413 for an upload that has no room, before a byte of it is read; a deletio
   assertRefused(await upload(person, 1), FULL)
   assert.equal((await send(service.app, 'DELETE', `/v1/files/${body.id}`, { key: person.key })).status, 200)
   assert.equal((await upload(person, 1)).status, 200)
+})
+
+test('a conversation and its settings count beside the responses, and no more once it is deleted; 413 without room', async () => {
+  const callAs =
+    ({ cookie }: TestPerson) =>
+    (method: string, path = '', body?: unknown) =>
+      send(service.app, method, `/console/conversations${path}`, { cookie }, body)
+  const settings = { ...SETTINGS, system: 'x'.repeat(100_000) }
+  const person = await newCustomer(service.app)
+  const call = callAs(person)
+  const { id } = (await call('POST', '', { title: 'First', settings: SETTINGS })).body
+  const small = (await usage(person)).responses
+  assert.equal((await call('PATCH', `/${id}`, { settings })).status, 200)
+  assert.equal((await usage(person)).responses, small + 100_000)
+  await call('DELETE', `/${id}`)
+  assert.equal((await usage(person)).responses, 0)
+
+  const full = await fullCustomer()
+  const now = service.app.clock.now()
+  const known = newId('conversation', now)
+  await insertConversation(service.app.ctx.db, full, { id: known, title: 'First', settings: SETTINGS, now, most: 1 })
+  assertRefused(await callAs(full)('POST', '', { title: 'Second', settings: SETTINGS }), FULL)
+  assertRefused(await callAs(full)('PATCH', `/${known}`, { settings }), FULL)
+  assert.equal((await callAs(full)('PATCH', `/${known}`, { title: 'Renamed' })).status, 200)
 })
 
 test('402 for an upload while the balance is below zero, before a byte of it is read; at zero it is stored', async () => {

@@ -1,7 +1,7 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { Link, useNavigate, useParams } from '@tanstack/react-router'
 import { Ellipsis, Pencil, Pin, PinOff, Trash2 } from 'lucide-react'
-import { useState } from 'react'
+import { useEffect, useState } from 'react'
 import type { ListedConversation } from '../../../server/conversations/schema.ts'
 import { usePagedList } from '../../api/queries.ts'
 import { request } from '../../api/request.ts'
@@ -20,26 +20,27 @@ import { deleteWithUndo, useDeleting } from '../../ui/overlay/undo.tsx'
 /** The person's conversations, pinned ones first, with a search. */
 export function ConversationList() {
   const t = useText('chat')
-  const [search, setSearch] = useState('')
+  const [typed, setTyped] = useState('')
+  const search = useSettled(typed.trim())
   const deleting = useDeleting()
-  const list = usePagedList<ListedConversation>(['conversations'], '/console/conversations', { search: search.trim() })
+  const list = usePagedList<ListedConversation>(['conversations'], '/console/conversations', { search })
   const rows = list.rows?.filter(({ id }) => !deleting.has(pathOf(id))) ?? null
   return (
     <div className="flex flex-col gap-3">
       <Field label={t('list.search')} hideLabel>
         <Input
           type="search"
-          value={search}
+          value={typed}
           maxLength={200}
           placeholder={t('list.search')}
-          onChange={({ target }) => setSearch(target.value)}
+          onChange={({ target }) => setTyped(target.value)}
         />
       </Field>
       {list.error ? <FailureNote error={list.error} onRetry={list.reload} /> : null}
       {rows === null && !list.error && <Skeleton className="h-32" />}
       {rows?.length === 0 && (
         <p className="px-2 text-[0.8125rem] text-pretty text-muted">
-          {t(search.trim() === '' ? 'list.none' : 'list.no_match')}
+          {t(search === '' ? 'list.none' : 'list.no_match')}
         </p>
       )}
       <ul aria-label={t('list.title')} className="flex flex-col gap-0.5">
@@ -55,6 +56,18 @@ export function ConversationList() {
       {rows !== null && rows.length > 0 && <p className="px-2 text-xs text-pretty text-muted">{t('list.kept')}</p>}
     </div>
   )
+}
+
+const SETTLED_MS = 250
+
+/** What somebody types, once they pause. */
+function useSettled(text: string): string {
+  const [settled, setSettled] = useState(text)
+  useEffect(() => {
+    const timer = setTimeout(() => setSettled(text), SETTLED_MS)
+    return () => clearTimeout(timer)
+  }, [text])
+  return settled
 }
 
 function Row({ row }: { row: ListedConversation }) {

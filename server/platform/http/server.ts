@@ -280,6 +280,7 @@ function answerBrokenRequest(error: Error & { code?: string }, socket: Socket): 
 }
 
 const NO_HTTP = new ApiError('invalid_request_error', 'The request is not valid HTTP.')
+
 /** Asked every second or two by every proxy and supervisor: half of a log would be theirs. */
 const PROBES: ReadonlySet<string | undefined> = new Set(['/healthz', '/readyz'])
 

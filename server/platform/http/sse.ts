@@ -57,7 +57,7 @@ export function openEventStream(
     hasBegun = true
     return out.write(chunk) || raw.destroyed ? undefined : out
   }
-  // Twice as often as silence may last: a timer that each write moves costs as much as the rest of a write.
+  // Twice as often as silence may last, so that no write has to move a timer.
   const keepalive = setInterval(() => {
     if (isQuiet && !target().writableNeedDrain) write(framed(': keepalive\n\n'))
     isQuiet = true

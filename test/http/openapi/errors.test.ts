@@ -82,7 +82,11 @@ const ELSEWHERE: Record<string, Partial<Record<ErrorCode, string>>> = {
   'POST /v1/webhook_endpoints': { conflict: 'webhooks/endpoints.test.ts' },
   'POST /v1/webhook_endpoints/:webhook_endpoint_id/redeliver': { conflict: 'webhooks/redeliver.test.ts' },
   'POST /v1/webhook_endpoints/:webhook_endpoint_id/test': { rate_limit_exceeded: 'webhooks/trial.test.ts' },
-  'POST /console/conversations': { conflict: 'conversations/conversations.test.ts' },
+  'POST /console/conversations': {
+    conflict: 'conversations/conversations.test.ts',
+    storage_limit_exceeded: 'storage.test.ts',
+  },
+  'PATCH /console/conversations/:conversation_id': { storage_limit_exceeded: 'storage.test.ts' },
   'POST /console/api_keys': { conflict: 'console/api-keys.test.ts' },
   'POST /console/two_factor': { conflict: 'console/two-factor.test.ts' },
   'POST /console/password': { conflict: 'console/oidc.test.ts' },
