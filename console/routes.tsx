@@ -166,7 +166,7 @@ const tree = root.addChildren([
   ]),
 ])
 
-/** Loaded after the first page, which has none. Without its code nothing but the toasts is missing. */
+/** Loaded after the first page, which has none. Without its code no deletion can be undone: it is sent when the page is left. */
 const Toasts = lazy<() => ReactNode>(() =>
   import('./ui/overlay/toasts.tsx').then(
     (module) => ({ default: module.Toasts }),

@@ -4,7 +4,7 @@ import { useEffect, useState } from 'react'
 import { useText } from '../../text/use-text.ts'
 import { Button, IconButton } from '../button.tsx'
 import { closeToast, useShown } from './toast.ts'
-import { type Deletion, finishDeletions, send, undo, useUndoable } from './undo.tsx'
+import { type Deletion, send, undo, useUndoable } from './undo.tsx'
 
 /** Where toasts appear, with those that offer an undo. Once, at the root. */
 export function Toasts() {
@@ -44,13 +44,7 @@ const UNDO_SECONDS = 10
 
 /** A toast for each deletion that can be undone. */
 function UndoToasts() {
-  const deletions = useUndoable()
-  useEffect(() => {
-    const finish = () => void finishDeletions()
-    addEventListener('pagehide', finish)
-    return () => removeEventListener('pagehide', finish)
-  }, [])
-  return deletions.map((deletion) => <UndoToast key={deletion.path} deletion={deletion} />)
+  return useUndoable().map((deletion) => <UndoToast key={deletion.path} deletion={deletion} />)
 }
 
 /** Counts down, but while it has the focus: whoever has reached the button has time to press it. */

@@ -52,6 +52,9 @@ export async function finishDeletions(): Promise<void> {
   await Promise.all(sending)
 }
 
+// Not where the toasts are drawn, whose code may be missing.
+addEventListener('pagehide', () => void finishDeletions())
+
 export function undo(deletion: Deletion): void {
   forget(deletion)
   deletion.onRestored()
