@@ -119,6 +119,21 @@ test('nothing scrolls sideways from 360 to 2560 pixels, and axe-core finds no ba
   }
 })
 
+test('nothing scrolls sideways while lists are loading', async () => {
+  for (const width of [360, 768, 1280]) {
+    const { page, close } = await openConsole(browser, { app, as: person, path: '/settings', width })
+    // Never answered.
+    await page.route('**/v1/**', () => {})
+    for (const [path] of PLACES) {
+      await page.evaluate((to) => history.pushState({}, '', to), path)
+      await page.locator('[data-page-title]:focus').waitFor({ state: 'attached' })
+      const [scroll, inner] = await widthOf(page)
+      assert.ok(scroll <= inner, `${path} is ${scroll} wide in ${inner}`)
+    }
+    await close()
+  }
+})
+
 test('on a narrow screen the navigation is a drawer that opens, navigates and closes', async () => {
   const { page, close, screenshot } = await openConsole(browser, { app, as: person, width: 360 })
   await page.getByRole('button', { name: 'Open navigation' }).click()

@@ -141,10 +141,13 @@ function Row<T extends { id: string }>({
 function SkeletonRow<T>({ columns }: { columns: ReadonlyArray<Column<T>> }) {
   return (
     <tr>
-      {columns.map(({ key, align, controls }, at) => (
-        <td key={key} className={CELL}>
+      {columns.map(({ key, align, controls, className }, at) => (
+        <td key={key} className={cx(CELL, className)}>
           {!controls && (
-            <Skeleton className={cx('my-0.5 h-4', at === 0 ? 'w-40' : 'w-20', align === 'end' && 'ms-auto')} />
+            // Narrower where the columns have no room.
+            <Skeleton
+              className={cx('my-0.5 h-4 w-full', at === 0 ? 'max-w-40' : 'max-w-20', align === 'end' && 'ms-auto')}
+            />
           )}
         </td>
       ))}
