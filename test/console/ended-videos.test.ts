@@ -28,9 +28,33 @@ const titled = (page: Page, title: string) => page.waitForFunction((wanted) => d
 /** Live events are connected: what ends from now on is announced. */
 const isLive = (page: Page) => page.waitForResponse((each) => each.url().endsWith('/console/session'))
 
+/** Stops the clock of a page until it has received the ends of `count` jobs, however far apart. */
+async function receiveTogether(page: Page, count: number, end: () => Promise<void>) {
+  await page.clock.pauseAt(Date.now() + 60_000)
+  await end()
+  await page.waitForFunction((wanted) => (window as unknown as { ended: number }).ended === wanted, count)
+  await page.clock.resume()
+}
+
+/** Counts, in `window.ended`, the jobs whose ends the page has received. */
+function countEnded(): void {
+  if (location.protocol === 'about:') return
+  const counted = Object.assign(window, { ended: 0 })
+  window.EventSource = class extends EventSource {
+    constructor(url: string | URL) {
+      super(url)
+      this.addEventListener('own_video_ended', () => {
+        counted.ended += 1
+      })
+    }
+  }
+}
+
 /** A page of the console that listens to live events. */
 async function openListening(options: Parameters<typeof openConsole>[1]) {
   const opened = await openConsole(browser, { ...options, path: '/sign-in' })
+  await opened.page.addInitScript(countEnded)
+  await opened.page.clock.install()
   // The session is asked for at the start, and again once the stream is ready.
   await opened.page.goto(app.url + options.path!)
   await isLive(opened.page)
@@ -43,7 +67,7 @@ test('jobs that end together are announced in one toast, counted in the title an
   const { page, close, screenshot } = await openListening({ app, as: own, path: '/files' })
   for (const prompt of ['A boat', 'A ship']) await submit(app, own, { prompt })
   await submit(app, colleague, { prompt: 'A raft' })
-  await app.tick()
+  await receiveTogether(page, 2, app.tick)
   await toasts(page).getByText('2 videos are ready.').waitFor()
   assert.equal(await toasts(page).count(), 1)
   assert.equal(await spoken(page, '2 videos are ready.').count(), 1)

@@ -1,6 +1,6 @@
 /** Turns longer than this are measured again. */
 const ALLOWED_MILLISECONDS = 50
-const TRIES = 4
+const TRIES = 8
 /** What {@link yardstick} takes on the machine that the limit was set on, with nothing else running. */
 const YARDSTICK_MILLISECONDS = 90
 
@@ -8,7 +8,7 @@ const YARDSTICK_MILLISECONDS = 90
 export type Effort = { milliseconds: number; seconds: number }
 
 /**
- * The processor time that `work` needs, whether it succeeds or not. The garbage collector may take part of a turn: of up to four tries while
+ * The processor time that `work` needs, whether it succeeds or not. The garbage collector may take part of a turn: of up to eight tries while
  * one of both is as much as `allowed` or more, the least of each counts, which is what the work needs. Where a yardstick of fixed work takes
  * longer than it should, since others take the machine's time, a try counts for as much less.
  */
