@@ -3,6 +3,7 @@ import { after, before, test } from 'node:test'
 import { newCustomer, startApp, type TestApp, type TestPerson } from '../support/http/app.ts'
 import { rawConnection } from '../support/http/raw-http.ts'
 import { send } from '../support/http/send.ts'
+import { effortOf } from '../support/processor-time.ts'
 
 let app: TestApp
 let ada: TestPerson
@@ -32,10 +33,10 @@ async function sendChunks(text: string, size: number, { path = '/v1/chat/complet
 const body = (length: number) =>
   JSON.stringify({ model: 'sandbox-1', messages: [{ role: 'user', content: 'a'.repeat(length) }] })
 
-test('a body in a few thousand pieces of a byte is read, and a large one in pieces of some dozen', async () => {
+test('a body in two hundred pieces of a byte is read, and a large one in pieces of some dozen', async () => {
   for (const [length, size] of [
-    [3000, 1],
-    [200_000, 50],
+    [150, 1],
+    [200_000, 65],
   ] as const) {
     const connection = await sendChunks(body(length), size)
     assert.equal((await connection.answer()).status, 200)
@@ -59,4 +60,23 @@ test('a large body in pieces of a byte ends with its connection: 400, or behind 
     await closed
   }
   assert.equal((await send(app, 'GET', '/healthz')).status, 200)
+})
+
+test('the pieces behind the limit cost next to nothing, and the connections after theirs are read as ever', async () => {
+  const refused = async (pieces: number) => {
+    const connection = await sendChunks('a'.repeat(pieces), 1)
+    connection.socket.on('error', () => {})
+    const closed = new Promise((resolve) => connection.socket.once('close', resolve))
+    assert.equal((await connection.answer()).status, 400)
+    connection.close()
+    await closed
+  }
+  const few = await effortOf(() => refused(300), { milliseconds: 0 })
+  const many = await effortOf(() => refused(10_000), { milliseconds: 0 })
+  assert.ok(many.milliseconds < 3 * few.milliseconds, `${many.milliseconds} ms, and ${few.milliseconds} ms for few`)
+  for (let i = 0; i < 20; i++) {
+    const connection = await sendChunks(body(100), 1)
+    assert.equal((await connection.answer()).status, 200)
+    connection.close()
+  }
 })

@@ -1,13 +1,18 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
 import { ApiError } from '../../errors.ts'
 
 /** Pieces that a body may come in whatever its size, and how many bytes each further one has at least, on average. */
-const PIECES = 4000
-const BYTES_EACH = 32
+const PIECES = 250
+const BYTES_EACH = 64
 const LINGER_MS = 1000
 
+/** The place of what a parser of Node calls with each piece of a body. */
+const ON_BODY = 3
+
 /** What Node does not declare: its parser drops what comes for a request that is dumped, and a socket knows what it answers. */
-type Inside = { _dumped?: boolean; socket: IncomingMessage['socket'] & { _httpMessage?: ServerResponse | null } }
+type Inside = { _dumped?: boolean; socket: Socket & { _httpMessage?: ServerResponse | null; parser?: Parser | null } }
+type Parser = { [ON_BODY]: unknown }
 
 /**
  * Ends a request whose body comes in pieces that are not worth their handling: each costs a few µs and 600 bytes, and one byte in a chunk of
@@ -18,12 +23,16 @@ export function limitPieces(request: IncomingMessage): void {
   if (coding === undefined && Number(length) <= PIECES) return
   let pieces = 0
   let bytes = 0
+  let refused = false
   const push = request.push.bind(request)
   request.push = (piece: Buffer | null, encoding) => {
+    // What was read of it is never taken for the whole.
+    if (refused) return false
     if (piece === null) return push(piece)
     pieces += 1
     bytes += piece.length
     if (pieces <= PIECES + bytes / BYTES_EACH) return push(piece, encoding)
+    refused = true
     refuse(request)
     return false
   }
@@ -33,6 +42,7 @@ function refuse(request: IncomingMessage): void {
   const inside = request as Inside
   const { socket } = inside
   inside._dumped = true
+  skipPieces(inside)
   const text = 'The body comes in very short pieces. Send it in chunks of some KB.'
   const isAnswered = socket._httpMessage?.headersSent ?? true
   if (!isAnswered && 'server' in socket)
@@ -40,4 +50,16 @@ function refuse(request: IncomingMessage): void {
   socket.pause()
   // Closed at once, with bytes unread, it would take the answer with it.
   setTimeout(() => socket.destroy(), LINGER_MS).unref()
+}
+
+/** One read of 64 KiB brings 10,000 pieces, and cannot be stopped in their midst: without anything to call, the parser passes over them. */
+function skipPieces({ socket }: Inside): void {
+  const { parser } = socket
+  if (!parser || typeof parser[ON_BODY] !== 'function') return
+  const onBody = parser[ON_BODY]
+  parser[ON_BODY] = null
+  // The next connection may be given this parser.
+  socket.once('close', () => {
+    parser[ON_BODY] = onBody
+  })
 }
