@@ -119,30 +119,18 @@ async function pauseUnlessStopped(seconds: number, signal: AbortSignal): Promise
  * throws, and the errors of the database.
  */
 export async function runWhenDue(pool: pg.Pool, sweep: Sweep): Promise<number> {
-  const left = await secondsLeft(pool, sweep)
-  if (left > 0) return left
   const client = await pool.connect()
   let broken: Error | undefined
   // What the sweep throws says nothing against the connection, on which other sweeps hold their locks.
   let failed: { error: unknown } | undefined
   try {
-    // The lock belongs to the connection, so it ends with the process, and the next one to look takes the sweep over.
-    const { rows } = await client.query<{ ours: boolean }>(
-      'select pg_try_advisory_lock(hashtextextended($1, 7301950144)) as ours',
-      [sweep.name],
-    )
-    if (!rows[0]!.ours) return Math.min(sweep.every_seconds, LOOK_SECONDS_MAX)
-    try {
-      // Another process may have ended it between the look and the lock.
-      if ((await secondsLeft(client, sweep)) <= 0) {
-        await sweep.run().catch((error: unknown) => {
-          failed = { error }
-        })
-        await noteEnd(client, sweep)
-      }
-    } finally {
-      await client.query('select pg_advisory_unlock(hashtextextended($1, 7301950144))', [sweep.name])
-    }
+    const { left, ours } = await lockWhenDue(client, sweep)
+    if (left > 0) return Math.min(left, sweep.every_seconds)
+    if (!ours) return Math.min(sweep.every_seconds, LOOK_SECONDS_MAX)
+    await sweep.run().catch((error: unknown) => {
+      failed = { error }
+    })
+    await noteEnd(client, sweep)
   } catch (error) {
     broken = error as Error
     throw error
@@ -154,23 +142,27 @@ export async function runWhenDue(pool: pg.Pool, sweep: Sweep): Promise<number> {
   return sweep.every_seconds
 }
 
-type Queries = Pick<pg.Pool | pg.PoolClient, 'query'>
-
-/** Until the sweep is due; never more than its interval, also when the database's clock was set back. */
-async function secondsLeft(queries: Queries, { name, every_seconds }: Sweep): Promise<number> {
-  const { rows } = await (queries as pg.Pool).query<{ left: number }>(
-    'select $2 - extract(epoch from clock_timestamp() - ended_at)::float8 as left from sweeps where name = $1',
+/**
+ * Seconds until the sweep is due, more than its interval when the database's clock was set back, and whether this connection has its lock now.
+ * The lock belongs to the connection, so it ends with the process, and the next one to look takes the sweep over.
+ */
+async function lockWhenDue(client: pg.PoolClient, { name, every_seconds }: Sweep) {
+  const { rows } = await client.query<{ left: number; ours: boolean | null }>(
+    `with looked as materialized (
+       select coalesce((select $2 - extract(epoch from clock_timestamp() - ended_at) from sweeps where name = $1), 0)::float8 as left)
+     select "left", case when "left" <= 0 then pg_try_advisory_lock(hashtextextended($1, 7301950144)) end as ours from looked`,
     [name, every_seconds],
   )
-  return Math.min(rows[0]?.left ?? 0, every_seconds)
+  return rows[0]!
 }
 
-/** Need not survive a power cut: no flush is waited for. */
-async function noteEnd(queries: Queries, { name }: Sweep): Promise<void> {
-  await (queries as pg.Pool).query(
+/** And gives the lock back. Need not survive a power cut: no flush is waited for. */
+async function noteEnd(client: pg.PoolClient, { name }: Sweep): Promise<void> {
+  await client.query(
     `with noted as (select set_config('synchronous_commit', 'off', true))
      insert into sweeps (name, ended_at) select $1, clock_timestamp() from noted
-     on conflict (name) do update set ended_at = excluded.ended_at`,
+     on conflict (name) do update set ended_at = excluded.ended_at
+     returning pg_advisory_unlock(hashtextextended($1, 7301950144))`,
     [name],
   )
 }

@@ -110,10 +110,7 @@ test('a sweep that could not begin is tried again within seconds and reported on
   const enough = Promise.withResolvers<void>()
   let left = 2
   const flaky = Object.create(pool, {
-    query: {
-      value: (...given: Parameters<typeof pool.query>) =>
-        left-- > 0 ? Promise.reject(new Error('away')) : pool.query(...given),
-    },
+    connect: { value: () => (left-- > 0 ? Promise.reject(new Error('away')) : pool.connect()) },
   }) as typeof pool
   const sweeps = startSweeps([{ name: 'hourly', every_seconds: 3600, run: async () => {} }], {
     pool: flaky,

@@ -35,7 +35,7 @@ export type WorkerOptions<Row extends Claimed> = {
   worker_id?: string | undefined
   /** No other worker can be alive on this database: rows that a dead one held are released at once. */
   sole: boolean
-  /** How often to look for due rows without an announcement. Default: 1. */
+  /** How often to look for due rows without an announcement. Default: 2. */
   polling_seconds?: number
   /** How long `stop` lets work go on before it aborts it, and how long it then waits for it to return. */
   stop_seconds: { finish: number; abort: number }
@@ -58,6 +58,8 @@ const GATHER_ABOVE = 0.75
 const GATHER_SECONDS = 0.005
 /** Why work on a row was aborted that this worker no longer holds. */
 export const DROPPED = new Error('this row has ended, or another worker may have it')
+/** Work is announced: by itself becomes due only what is to be tried later, and what was announced while the connection was down. */
+const POLLING_SECONDS = 2
 /** A row that was released after an error is due again no sooner than this. */
 const FAULT_SECONDS = 0.5
 type Held<Row extends Claimed> = Leased<Row> & { abort: AbortController; timer: NodeJS.Timeout | null }
@@ -147,7 +149,7 @@ async function claimLoop<Row extends Claimed>(state: State<Row>): Promise<void> 
     const rows = limit > 0 ? await claim(state, `${worker}/${n}`, limit) : []
     for (const row of rows) begin(state, hold(state, row, leaseEnd(sent)), { slot: true })
     state.more = rows.length === limit
-    if (limit === 0 || !state.more) await atMost(state.polling_seconds ?? 1, state.hinted.promise)
+    if (limit === 0 || !state.more) await atMost(state.polling_seconds ?? POLLING_SECONDS, state.hinted.promise)
     if (state.slots > state.concurrency * GATHER_ABOVE) await pause(state, GATHER_SECONDS)
   }
 }
