@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict'
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
+import type { Socket } from 'node:net'
 import { after, before, test } from 'node:test'
 import { newCustomer, startApp, type TestApp, type TestPerson } from '../support/http/app.ts'
 import { rawConnection } from '../support/http/raw-http.ts'
@@ -60,6 +62,21 @@ test('a large body in pieces of a byte ends with its connection: 400, or behind 
     await closed
   }
   assert.equal((await send(app, 'GET', '/healthz')).status, 200)
+})
+
+test('nothing is read of a body behind the read that brought it to its limit, by whatever handles it', async () => {
+  const form = `--x\r\ncontent-disposition: form-data; name="file"; filename="a"\r\n\r\n${'a'.repeat(1_000_000)}`
+  const sockets: Socket[] = []
+  const note = (message: unknown) => sockets.push((message as { socket: Socket }).socket)
+  subscribe('net.server.socket', note)
+  const connection = await sendChunks(form, 1, { path: '/v1/files' })
+  connection.socket.on('error', () => {})
+  const closed = new Promise((resolve) => connection.socket.once('close', resolve))
+  assert.equal((await connection.answer()).status, 400)
+  await closed
+  unsubscribe('net.server.socket', note)
+  const [{ bytesRead }] = sockets as [Socket]
+  assert.ok(bytesRead < 4 * 65_536, `${bytesRead} bytes`)
 })
 
 test('the pieces behind the limit cost next to nothing, and the connections after theirs are read as ever', async () => {

@@ -47,6 +47,9 @@ function refuse(request: IncomingMessage): void {
   const isAnswered = socket._httpMessage?.headersSent ?? true
   if (!isAnswered && 'server' in socket)
     (socket.server as NodeJS.EventEmitter).emit('clientError', new ApiError('invalid_request_error', text), socket)
+  // Whoever reads the request would start the connection again.
+  request._read = () => {}
+  socket.on('resume', () => socket.pause())
   socket.pause()
   // Closed at once, with bytes unread, it would take the answer with it.
   setTimeout(() => socket.destroy(), LINGER_MS).unref()
