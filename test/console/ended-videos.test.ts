@@ -28,7 +28,7 @@ const titled = (page: Page, title: string) => page.waitForFunction((wanted) => d
 /** Live events are connected: what ends from now on is announced. */
 const isLive = (page: Page) => page.waitForResponse((each) => each.url().endsWith('/console/session'))
 
-/** Stops the clock of a page until it has received the ends of `count` jobs, however far apart. */
+/** Stops the clock of a page until it has received the ends of `count` jobs, however long there is between them. */
 async function receiveTogether(page: Page, count: number, end: () => Promise<void>) {
   await page.clock.pauseAt(Date.now() + 60_000)
   await end()

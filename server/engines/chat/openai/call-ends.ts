@@ -41,11 +41,22 @@ export type CallOutcome =
 
 /** `head`: of a successful reply nothing but space has come. */
 type Mode = 'waiting' | 'head' | 'stream' | 'refusal' | 'done'
-/** The body of an answer, also when it is one JSON text. `silence` is set while something has come that is not read. */
-export type Stream = { queue: BatchQueue; frames: StreamReader; timer: EndTimer; silence: NodeJS.Timeout | undefined }
+/**
+ * The body of an answer, also when it is one JSON text. `silence` is set while something has come that is not read, `rests` while others
+ * have their turns.
+ */
+export type Stream = {
+  queue: BatchQueue
+  frames: StreamReader
+  timer: EndTimer
+  silence: NodeJS.Timeout | undefined
+  rests: boolean
+}
 /** The state of one exchange with one server. */
 export type Call = {
   options: CallOptions
+  /** Whose turns it takes to read the answer: reads begin in nobody's name. */
+  owner: string
   controller: Dispatcher.DispatchController | null
   mode: Mode
   status: number

@@ -1,5 +1,6 @@
 import type { Dispatcher } from 'undici'
 import { codingsOf } from '../../../platform/outbound/decode.ts'
+import { nextTurn, takingTurnsAs, turnOwner } from '../../../platform/turns.ts'
 import { EngineError } from '../../engine-error.ts'
 import { batchQueue } from './batch-queue.ts'
 import { byteBuffer } from './byte-buffer.ts'
@@ -27,7 +28,7 @@ export function call(options: CallOptions): Promise<CallOutcome> {
   return new Promise((resolve, reject) => {
     const { target, body, limits, stream } = options
     const state: Call = {
-      ...{ options, resolve, reject, onAbort: () => cancel(state) },
+      ...{ options, owner: turnOwner(), resolve, reject, onAbort: () => cancel(state) },
       ...{ mode: 'waiting', status: 0, headers: {}, sent: false, settled: false, surplus: 0, bytes: byteBuffer() },
       ...{ controller: null, decoder: null, stream: null, silence: undefined },
       timer: setTimeout(() => fail(state, timedOut()), limits.total_ms),
@@ -50,6 +51,8 @@ export function call(options: CallOptions): Promise<CallOutcome> {
 
 /** How long an event may lack its blank line, or its line break, before it is read without. */
 const FLUSH_MS = 200
+/** Events with thousands of log probabilities take this long to read, those of a token a hundredth. */
+const LONG_READ_MS = 1
 /** Servers repeat the request in an error, before or after what they say of it. */
 const REFUSAL_BYTES_MAX = 8 * 1024 * 1024
 const BLANK_BYTES_MAX = 64 * 1024
@@ -147,10 +150,14 @@ function readFirst(state: Call, chunk: Buffer): void {
     state.mode = 'stream'
     state.bytes.clear()
     const flow = state.decoder ?? state.controller!
-    const queue = batchQueue({ pause: () => flow.pause(), resume: () => flow.resume(), cancel: () => cancel(state) })
+    const isPaused = () => queue.isPaused() || state.stream!.rests
+    const resume = () => {
+      if (!isPaused()) flow.resume()
+    }
+    const queue = batchQueue({ pause: () => flow.pause(), resume, cancel: () => cancel(state) })
     const frames = streamReader(state.options.reader)
-    const timer = endTimer(frames, { onSilence: () => fail(state, timedOut()), isPaused: queue.isPaused })
-    state.stream = { queue, frames, timer, silence: undefined }
+    const timer = endTimer(frames, { onSilence: () => fail(state, timedOut()), isPaused })
+    state.stream = { queue, frames, timer, silence: undefined, rests: false }
     readStream(state, state.stream, bytes)
   }
 }
@@ -159,6 +166,7 @@ function readFirst(state: Call, chunk: Buffer): void {
 function readStream(state: Call, stream: Stream, chunk: Buffer | null): void {
   const { frames, queue, timer } = stream
   const before = queue.events.length
+  const since = performance.now()
   try {
     if (chunk === null) frames.flush(queue.events)
     else frames.feed(chunk, queue.events)
@@ -167,9 +175,22 @@ function readStream(state: Call, stream: Stream, chunk: Buffer | null): void {
     if (!frames.done() && timer.heard(queue.events.length > before))
       for (let choice = 0; choice < state.options.choices; choice++) queue.events.push({ type: 'finishing', choice })
     queue.arrived(chunk?.length ?? 0)
+    if (performance.now() - since > LONG_READ_MS && !frames.done()) rest(state, stream)
   }
   if (frames.done()) finish(state)
   else if (chunk !== null && frames.isWaiting()) stream.silence ??= setTimeout(onSilence, FLUSH_MS, state, stream)
+}
+
+/** A socket brings as much as there is: others have their turns before it brings more. */
+function rest(state: Call, stream: Stream): void {
+  if (stream.rests) return
+  const flow = state.decoder ?? state.controller!
+  stream.rests = true
+  flow.pause()
+  void takingTurnsAs(state.owner, nextTurn).then(() => {
+    stream.rests = false
+    if (state.mode !== 'done' && !stream.queue.isPaused()) flow.resume()
+  })
 }
 
 function onSilence(state: Call, stream: Stream): void {

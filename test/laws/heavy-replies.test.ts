@@ -1,0 +1,71 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { after, before, test } from 'node:test'
+import { Worker } from 'node:worker_threads'
+import { openaiChat } from '../../server/engines/chat/openai/adapter.ts'
+import { nextTurn, takingTurnsAs } from '../../server/platform/turns.ts'
+import { longestTurn } from '../support/processor-time.ts'
+
+const STREAMS = 40
+const EVENTS = 4
+
+/** A chat server in a thread of its own: every `STREAMS` requests are answered together, each in events of 128 choices with 20 alternatives. */
+const SERVER = `
+  const { createServer } = require('node:http')
+  const { parentPort } = require('node:worker_threads')
+  const top_logprobs = Array.from({ length: 20 }, (_, at) => ({ token: 'word' + at, logprob: -at, bytes: [119] }))
+  const content = [{ token: 'word ', logprob: -1, bytes: [119], top_logprobs }]
+  const choices = Array.from({ length: 128 }, (_, index) => ({ index, delta: { content: 'word ' }, logprobs: { content, refusal: null } }))
+  const base = { id: 'x', object: 'chat.completion.chunk', created: 1, model: 'm' }
+  const data = (more) => 'data: ' + JSON.stringify({ ...base, ...more }) + '\\n\\n'
+  const ends = choices.map(({ index }) => ({ index, delta: {}, finish_reason: 'stop' }))
+  const text = data({ choices }).repeat(${EVENTS}) + data({ choices: ends }) + 'data: [DONE]\\n\\n'
+  let waiting = []
+  createServer((request, response) => {
+    request.resume()
+    request.on('end', () => {
+      response.writeHead(200, { 'content-type': 'text/event-stream' })
+      if (waiting.push(response) < ${STREAMS}) return
+      for (const each of waiting) each.end(text)
+      waiting = []
+    })
+  }).listen(0, '127.0.0.1', function () { parentPort.postMessage(this.address().port) })
+`
+let server: Worker
+let engine: ReturnType<typeof openaiChat>
+before(async () => {
+  server = new Worker(SERVER, { eval: true })
+  const [port] = (await once(server, 'message')) as [number]
+  engine = openaiChat({ kind: 'openai', base_url: `http://127.0.0.1:${port}/v1`, model: 'm' })
+})
+after(async () => {
+  await engine.close?.()
+  await server.terminate()
+})
+
+const request = { model: 'm', n: 128, stream: true, messages: [{ role: 'user' as const, content: 'Hi' }] }
+/** How many pieces of text an answer came in. */
+async function readAnswer(): Promise<number> {
+  let pieces = 0
+  const batches = await engine.generate({ ...request, logprobs: true, top_logprobs: 20 }, new AbortController().signal)
+  for await (const batch of batches) pieces += batch.filter(({ type }) => type === 'text-delta').length
+  return pieces
+}
+const readAll = () => takingTurnsAs('heavy', () => Promise.all(Array.from({ length: STREAMS }, readAnswer)))
+
+test('no turn takes 50 ms of processor time to read the events of forty heavy streams that come at once', async () => {
+  const milliseconds = await longestTurn(readAll)
+  assert.ok(milliseconds < 50, `${milliseconds} ms`)
+})
+
+test('work of another takes its turn between the events of heavy streams, all of which are read', async () => {
+  let [over, turns] = [false, 0]
+  const reading = readAll().finally(() => {
+    over = true
+  })
+  await takingTurnsAs('other', async () => {
+    for (; !over; turns++) await nextTurn()
+  })
+  assert.deepEqual(new Set(await reading), new Set([128 * EVENTS]))
+  assert.ok(turns > STREAMS * EVENTS, `${turns} turns`)
+})
