@@ -9,6 +9,7 @@ import {
 } from '@tanstack/react-router'
 import { lazy, type ReactNode, Suspense } from 'react'
 import { readSession, wasSignedIn } from './api/session.ts'
+import { loadMarkdown } from './chat/markdown/late-markdown.tsx'
 import { isOwnPath, takeReturn } from './login/return-path.ts'
 import { BrokenPage, LostPage, MissingPage, PendingPage } from './shell/page-states.tsx'
 import { Shell } from './shell/shell.tsx'
@@ -94,8 +95,8 @@ const chat = createRoute({
   path: '/chat',
   component: lazyRouteComponent(() => withTexts('chat', import('./chat/page.tsx')), 'ChatPage'),
 })
-/** The chat page shows it. */
-const conversation = createRoute({ getParentRoute: () => chat, path: '$id' })
+/** The chat page shows it, with answers from the beginning. */
+const conversation = createRoute({ getParentRoute: () => chat, path: '$id', loader: loadMarkdown })
 const files = createRoute({
   getParentRoute: () => shell,
   path: '/files',

@@ -1,9 +1,26 @@
 import { join } from 'node:path'
 import tailwindcss from '@tailwindcss/vite'
 import react from '@vitejs/plugin-react'
-import { defineConfig } from 'vite'
+import { defineConfig, type Rolldown } from 'vite'
 import { firstPaint } from './build/first-paint.ts'
 import { precompress } from './build/precompress.ts'
+
+/**
+ * Which modules share a file, first match first: a first visit costs a request for each file, and small files compress badly. The limits
+ * are in `test/console/weight.test.ts`.
+ */
+const GROUPS: Rolldown.CodeSplittingGroup[] = [
+  { debugName: 'texts', name: textsOf },
+  { name: 'main', tags: ['$initial'] },
+  { name: 'kit', test: /lucide-react|console[\\/](api|ui)[\\/]/, minShareCount: 3 },
+  { name: 'shared', minShareCount: 2, entriesAware: true, entriesAwareMergeThreshold: 4000 },
+]
+
+/** What any page may say, in one language: namespaces that `text/languages.ts` loads at once. */
+function textsOf(id: string): string | null {
+  const [, language] = /console[\\/]text[\\/](en|ja)[\\/](errors|kit|shell)\.ts$/.exec(id) ?? []
+  return language ? `texts-${language}` : null
+}
 
 /** Builds the console into `console/dist`, which the service serves; `npm run dev` serves it by the same. Source: docs/console.md. */
 export default defineConfig({
@@ -23,7 +40,10 @@ export default defineConfig({
     modulePreload: { polyfill: false },
     reportCompressedSize: false,
     rolldownOptions: {
-      output: { codeSplitting: { groups: [{ name: 'icons', test: /lucide-react/, minShareCount: 2 }] } },
+      output: {
+        chunkFileNames: ({ name }) => `assets/${name.split('~', 1)[0]}-[hash].js`,
+        codeSplitting: { groups: GROUPS },
+      },
     },
   },
 })

@@ -20,7 +20,10 @@ export function precompress(): Plugin {
         const path = join(dir!, name)
         const bytes = readFileSync(path)
         if (bytes.length < BYTES_MIN) continue
-        const params = { [constants.BROTLI_PARAM_QUALITY]: 10, [constants.BROTLI_PARAM_SIZE_HINT]: bytes.length }
+        const params = {
+          [constants.BROTLI_PARAM_QUALITY]: constants.BROTLI_MAX_QUALITY,
+          [constants.BROTLI_PARAM_SIZE_HINT]: bytes.length,
+        }
         writeFileSync(`${path}.br`, brotliCompressSync(bytes, { params }))
         writeFileSync(`${path}.gz`, gzipSync(bytes, { level: 9 }))
       }

@@ -1,9 +1,5 @@
-import i18next from 'i18next'
-import { initReactI18next } from 'react-i18next'
 import { request } from '../api/request.ts'
-import type { Namespace } from './use-text.ts'
-
-export type Language = 'en' | 'ja'
+import { addTexts, isLoaded, type Language, languageNow, type Namespace, setLanguage } from './use-text.ts'
 
 /** Languages by their own names. */
 export const LANGUAGES: ReadonlyArray<{ value: Language; label: string }> = [
@@ -22,21 +18,14 @@ const used = new Set<Namespace>(EVERYWHERE)
 /** Loads the texts every page may use, in the language that `first-paint.js` found. */
 export async function openTexts(): Promise<void> {
   const language = document.documentElement.lang === 'ja' ? 'ja' : 'en'
-  await i18next.use(initReactI18next).init({
-    lng: language,
-    resources: {},
-    defaultNS: 'kit',
-    nsSeparator: false,
-    interpolation: { escapeValue: false },
-    returnNull: false,
-  })
   await fetchTexts(language, EVERYWHERE)
+  setLanguage(language)
 }
 
 /** A page together with its texts. Rejects when either does not load. */
 export async function withTexts<T>(namespace: Namespace, page: Promise<T>): Promise<T> {
   used.add(namespace)
-  const texts = fetchTexts(i18next.language as Language, [namespace])
+  const texts = fetchTexts(languageNow(), [namespace])
   const [module] = await Promise.all([page, texts]).catch(async (error: unknown) => {
     // The router reloads the page when a chunk is missing. If the service is down that would leave an empty window: report that instead.
     await request('GET', '/console/site')
@@ -49,13 +38,13 @@ export async function withTexts<T>(namespace: Namespace, page: Promise<T>): Prom
 export function inLanguage(url: string): string {
   const { origin, pathname } = new URL(url, location.origin)
   if (origin !== location.origin || (pathname !== '/docs' && pathname !== '/terms')) return url
-  return `${url}?lang=${i18next.language}`
+  return `${url}?lang=${languageNow()}`
 }
 
 /** Switches the language of the console and stores the choice in this browser. */
 export async function changeLanguage(language: Language): Promise<void> {
   await fetchTexts(language, [...used])
-  await i18next.changeLanguage(language)
+  setLanguage(language)
   document.documentElement.lang = language
   try {
     localStorage.setItem(KEY, language)
@@ -65,11 +54,11 @@ export async function changeLanguage(language: Language): Promise<void> {
 }
 
 async function fetchTexts(language: Language, namespaces: readonly Namespace[]): Promise<void> {
-  const missing = namespaces.filter((namespace) => !i18next.hasResourceBundle(language, namespace))
+  const missing = namespaces.filter((namespace) => !isLoaded(language, namespace))
   await Promise.all(
     missing.map(async (namespace) => {
       const texts = await FILES[`./${language}/${namespace}.ts`]!()
-      i18next.addResourceBundle(language, namespace, texts.default)
+      addTexts(language, namespace, texts.default)
     }),
   )
 }

@@ -10,8 +10,8 @@ export function useFailureTexts(): (error: unknown) => string {
   const t = useText('errors')
   return (error) => {
     const { code, status } = failureOf(error)
-    const text = t(`code.${code as Code}`, { defaultValue: '' })
-    if (text !== '') return text
+    const text = t(`code.${code as Code}`)
+    if (text !== `code.${code}`) return text
     if (status >= 500) return t('code.server_error')
     return t(status >= 400 ? 'code.invalid_request_error' : 'code.unexpected')
   }

@@ -86,7 +86,7 @@ function patternsOf(key: Node): RegExp[] | null {
   return null
 }
 
-/** With the endings that i18next adds for number. */
+/** With the endings for number. */
 function exactly(key: string): RegExp {
   return new RegExp(`^${escaped(key)}(_(zero|one|two|few|many|other))?$`)
 }

@@ -9,7 +9,7 @@ import { Note } from '../../ui/failure-note.tsx'
 import { type AssistantMessage, hasContent, type Tokens } from '../conversation/conversation.ts'
 import { useConversation } from '../conversation/open-conversation.ts'
 import { versionsOf } from '../conversation/turns.ts'
-import { Markdown } from '../markdown/markdown.tsx'
+import { LateMarkdown, useMarkdown } from '../markdown/late-markdown.tsx'
 import { usePlayground } from '../playground/playground.ts'
 import { AnswerFailure } from './answer-failure.tsx'
 import { EditText } from './edit-text.tsx'
@@ -25,6 +25,7 @@ export const AnswerTurn = memo(function AnswerTurn({ message, last, locked }: An
   const { models, actions } = usePlayground()
   const [editing, setEditing] = useState(false)
   const editButton = useRef<HTMLButtonElement>(null)
+  useMarkdown()
   const { id, text, status, failure } = message
   const name = models.find((each) => each.id === message.model)?.name ?? message.model
   const streaming = status === 'streaming'
@@ -61,7 +62,7 @@ export const AnswerTurn = memo(function AnswerTurn({ message, last, locked }: An
           again={false}
         />
       ) : (
-        text !== '' && <Markdown text={text} />
+        text !== '' && <LateMarkdown text={text} />
       )}
       <Remarks message={message} />
       {message.tool_calls.length > 0 && <ToolCalls message={message} last={last} />}

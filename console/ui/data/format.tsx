@@ -1,9 +1,8 @@
-import { useTranslation } from 'react-i18next'
+import { useLanguage } from '../../text/use-text.ts'
 
 /** Numbers, money, bytes and times as the reader's language writes them. Times come as Unix seconds, money as decimal strings. */
 export function useFormat() {
-  const { i18n } = useTranslation()
-  const locale = i18n.language === 'ja' ? 'ja-JP' : 'en-US'
+  const locale = useLanguage() === 'ja' ? 'ja-JP' : 'en-US'
   return once(locale, () => formatsOf(locale))
 }
 

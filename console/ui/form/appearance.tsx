@@ -1,8 +1,7 @@
 import { Monitor, Moon, Sun } from 'lucide-react'
 import { useState } from 'react'
-import { useTranslation } from 'react-i18next'
-import { changeLanguage, LANGUAGES, type Language } from '../../text/languages.ts'
-import { useText } from '../../text/use-text.ts'
+import { changeLanguage, LANGUAGES } from '../../text/languages.ts'
+import { useLanguage, useText } from '../../text/use-text.ts'
 import { Segmented } from './choice.tsx'
 import { Select } from './input.tsx'
 
@@ -44,12 +43,11 @@ export function ThemeSwitch() {
 /** The language, each by its own name. Stored in this browser. */
 export function LanguageSwitch({ className }: { className?: string }) {
   const t = useText('kit')
-  const { i18n } = useTranslation()
   return (
     <Select
       aria-label={t('language')}
       className={className}
-      value={i18n.language as Language}
+      value={useLanguage()}
       onChange={(next) => void changeLanguage(next)}
       options={LANGUAGES}
     />

@@ -1,6 +1,6 @@
+import { useQuery } from '@tanstack/react-query'
 import { Undo2, X } from 'lucide-react'
 import { type ClipboardEvent, type DragEvent, type KeyboardEvent, type ReactNode, useState } from 'react'
-import { needsTranslation } from '../../../server/videos/translation/mask.ts'
 import { type Acceptance, useAcceptance } from '../../api/acceptance.ts'
 import type { Failure } from '../../api/failure.ts'
 import { isNegative, multiply, subtract } from '../../api/money.ts'
@@ -37,8 +37,8 @@ export function Studio() {
   const submission = useSubmission(kept)
   const [tried, setTried] = useState(false)
   const price = priceOf(model, draft)
-  const translates = useSite().data?.translates ?? true
-  const obstacle = obstacleOf({ draft, translates, model, models, acceptance, available, price })
+  const untranslated = useUntranslated(draft.prompt)
+  const obstacle = obstacleOf({ draft, untranslated, model, models, acceptance, available, price })
   const submit = () => {
     setTried(obstacle !== null)
     if (obstacle === null && model && price) void submission.submit(requestOf(draft, model.id), price)
@@ -117,6 +117,18 @@ function EarlierDraft() {
   )
 }
 
+/** Whether the prompt would have to be translated, and this service does not. The rule is loaded with the first character beyond ASCII. */
+function useUntranslated(prompt: string): boolean {
+  const asked = useSite().data?.translates === false && /[^\0-\x7f]/.test(prompt)
+  const { data: rule } = useQuery({
+    queryKey: ['translation-rule'],
+    queryFn: () => import('../../../server/videos/translation/mask.ts'),
+    enabled: asked,
+    staleTime: Number.POSITIVE_INFINITY,
+  })
+  return asked && rule?.needsTranslation(prompt) === true
+}
+
 function chosenModel(models: VideoModel[] | null, { model }: Draft): VideoModel | null {
   if (models === null) return null
   return (model === null ? models[0] : models.find(({ id }) => id === model)) ?? null
@@ -131,8 +143,8 @@ function priceOf(model: VideoModel | null, { seconds }: Draft): Price | null {
 
 type State = {
   draft: Draft
-  /** Whether the service translates Japanese prompts. */
-  translates: boolean
+  /** Whether the prompt is Japanese, which this service does not translate. */
+  untranslated: boolean
   model: VideoModel | null
   models: VideoModel[] | null
   acceptance: Acceptance | null
@@ -141,8 +153,8 @@ type State = {
 }
 
 /** What prevents submitting, in the order in which a person would fix it; null when nothing is known to. */
-function obstacleOf({ draft, translates, model, models, acceptance, available, price }: State): Obstacle | null {
-  if (!translates && needsTranslation(draft.prompt)) return 'not_translated'
+function obstacleOf({ draft, untranslated, model, models, acceptance, available, price }: State): Obstacle | null {
+  if (untranslated) return 'not_translated'
   const missing = missingFrom(draft)
   if (missing) return missing
   if (model === null) return models === null ? 'models_loading' : 'model_missing'

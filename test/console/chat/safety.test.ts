@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import type { Page } from 'playwright-core'
-import { chunk } from '../../support/upstream/chat-upstream.ts'
+import { chunk, textFrames } from '../../support/upstream/chat-upstream.ts'
 import { type ChatConsole, startChatConsole } from './chat-console.ts'
 
 /** What runs, loads or leads elsewhere where text is taken for markup. */
@@ -115,4 +115,30 @@ test('files with hostile names are named, not run', async () => {
   await chat.send('Read it.')
   await staysHarmless(page)
   await close()
+})
+
+test('an answer is formatted from the first moment, and shown as written when what formats it does not load', async () => {
+  const { page, chat, person, close, allow } = await stage.visit({ model: 'Scripted', cold: true })
+  allow(/ERR_FAILED/)
+  await page.route('**/assets/markdown-*.js', (route) => route.abort())
+  stage.upstream.reply({ kind: 'stream', frames: textFrames(['Some **bold** words']) })
+  await chat.send('Go on.')
+  await page.getByText('Some **bold** words').waitFor()
+  const path = new URL(page.url()).pathname
+  await close()
+
+  const again = await stage.visit({ person, path: '/settings', cold: true })
+  let release: () => void = () => {}
+  const held = new Promise<void>((resolve) => (release = resolve))
+  await again.page.route('**/assets/markdown-*.js', (route) => held.then(() => route.continue()))
+  const asked = again.page.waitForRequest('**/assets/markdown-*.js')
+  await again.page.getByRole('link', { name: 'Chat', exact: true }).click()
+  await again.page.getByRole('list', { name: 'Conversations' }).getByRole('link').click()
+  await asked
+  assert.equal(await again.page.getByText('**bold**').count(), 0)
+  release()
+  await again.page.waitForURL(`**${path}`)
+  await again.page.locator('strong', { hasText: 'bold' }).waitFor()
+  assert.equal(await again.page.getByText('**bold**').count(), 0)
+  await again.close()
 })
