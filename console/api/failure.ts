@@ -12,15 +12,18 @@ export type Failure = Error & {
   param: string | null
   request_id: string | null
   retry_after_seconds: number | null
+  /** When the request may be repeated, in milliseconds as `Date.now()` counts them; null when nothing says so. */
+  retry_at_ms: number | null
 }
 
 type Details = Partial<Pick<Failure, 'type' | 'param' | 'request_id' | 'retry_after_seconds'>> & { cause?: unknown }
 
 export function newFailure(status: number, code: string, details: Details = {}): Failure {
   const { type = 'server_error', param = null, request_id = null, retry_after_seconds = null, cause } = details
+  const retry_at_ms = retry_after_seconds === null ? null : Date.now() + retry_after_seconds * 1000
   return Object.assign(new Error(`${code} (${status})`, { cause }), {
     failure: true as const,
-    ...{ status, code, type, param, request_id, retry_after_seconds },
+    ...{ status, code, type, param, request_id, retry_after_seconds, retry_at_ms },
   })
 }
 

@@ -10,6 +10,7 @@ import { FormError, Note } from '../ui/failure-note.tsx'
 import { Field } from '../ui/form/field.tsx'
 import { Input, PasswordInput } from '../ui/form/input.tsx'
 import { usePageTitle } from '../ui/layout.tsx'
+import { ForgotPassword } from './forgot-password.tsx'
 import { LoginTitle } from './login-frame.tsx'
 import { keepReturn } from './return-path.ts'
 
@@ -68,6 +69,7 @@ export function PasswordStep({ target, problem, ended, onSession, onSecondStep }
             onChange={(event) => setPassword(event.target.value)}
           />
         </Field>
+        <ForgotPassword email={email} />
         {wrong ? <Note tone="danger">{t('wrong_credentials')}</Note> : <FormError error={signIn.error} />}
         <Button type="submit" variant="primary" size="lg" busy={signIn.isPending}>
           {t('sign_in')}

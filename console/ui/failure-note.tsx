@@ -1,9 +1,10 @@
 import { CircleAlert, Info, TriangleAlert } from 'lucide-react'
-import type { ReactNode } from 'react'
+import { type ReactNode, useEffect, useState } from 'react'
 import { type Failure, failureOf } from '../api/failure.ts'
 import { useText } from '../text/use-text.ts'
 import { Button } from './button.tsx'
 import { cx } from './class-names.ts'
+import { useFormat } from './data/format.tsx'
 import { isAbout, useFailureText } from './failure-text.ts'
 
 const TONES = {
@@ -42,7 +43,8 @@ export function Note({
 export function FailureNote({ error, onRetry }: { error: unknown; onRetry?: () => void }) {
   const t = useText('kit')
   const failure = failureOf(error)
-  const { status, code, param, request_id } = failure
+  const { status, code, param, request_id, retry_at_ms } = failure
+  const text = useFailureText(failure)
   const isVague = status >= 500 || (status >= 400 && param === null && code === 'invalid_request_error')
   const detail = isVague ? request_id : status === 400 ? param : null
   const retry = onRetry && (
@@ -52,10 +54,37 @@ export function FailureNote({ error, onRetry }: { error: unknown; onRetry?: () =
   )
   return (
     <Note tone="danger" action={retry}>
-      {useFailureText(failure)}
+      {code === 'rate_limit_exceeded' && retry_at_ms !== null ? (
+        <Wait key={retry_at_ms} until_ms={retry_at_ms} />
+      ) : (
+        text
+      )}
       {detail && <span className="mt-1 block font-mono text-xs text-muted">{detail}</span>}
     </Note>
   )
+}
+
+/** Counts down to when a request may be repeated. Screen readers read the time once, and then that it has passed. */
+function Wait({ until_ms }: { until_ms: number }) {
+  const t = useText('errors')
+  const { inSeconds } = useFormat()
+  const [seconds, setSeconds] = useState(() => secondsUntil(until_ms))
+  const over = seconds <= 0
+  useEffect(() => {
+    if (over) return
+    const timer = setInterval(() => setSeconds(secondsUntil(until_ms)), 1000)
+    return () => clearInterval(timer)
+  }, [until_ms, over])
+  if (over) return t('wait_over')
+  return (
+    <>
+      {t('too_often')} <span role="timer">{t('wait', { when: inSeconds(seconds) })}</span>
+    </>
+  )
+}
+
+function secondsUntil(until_ms: number): number {
+  return Math.ceil((until_ms - Date.now()) / 1000)
 }
 
 /** The failure of a form, unless one of its fields shows it. */

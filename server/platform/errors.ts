@@ -141,7 +141,8 @@ export function errorHeaders(error: ApiError): Record<string, string> {
   if (entry.status === 401) headers['www-authenticate'] = 'Bearer'
   if (entry.should_retry !== undefined) headers['x-should-retry'] = String(entry.should_retry)
   const wait = error.retry_after_seconds ?? RETRY_AFTER_SECONDS[entry.status]
-  if (wait !== undefined) headers['retry-after'] = String(Math.min(60, Math.max(1, Math.ceil(wait))))
+  // The Node SDK ignores larger values. An error that no SDK meets brings its own.
+  if (wait !== undefined) headers['retry-after'] ??= String(Math.min(60, Math.max(1, Math.ceil(wait))))
   return headers
 }
 

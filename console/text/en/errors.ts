@@ -78,4 +78,7 @@ export default {
     missing: 'This field is required.',
     short: 'This is too short.',
   },
+  too_often: 'Too many attempts.',
+  wait: 'Try again {{when}}.',
+  wait_over: 'You can try again now.',
 }

@@ -80,4 +80,7 @@ export default {
     missing: '必須項目です。',
     short: '短すぎます。',
   },
+  too_often: '試行の回数が多すぎます。',
+  wait: '{{when}}に、もう一度お試しください。',
+  wait_over: 'もう一度お試しいただけます。',
 }

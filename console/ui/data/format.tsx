@@ -21,6 +21,7 @@ function formatsOf(locale: string) {
   const dateTime = new Intl.DateTimeFormat(locale, { dateStyle: 'medium', timeStyle: 'short' })
   const list = new Intl.ListFormat(locale, { style: 'narrow' })
   const date = new Intl.DateTimeFormat(locale, { dateStyle: 'medium' })
+  const wait = new Intl.RelativeTimeFormat(locale, { numeric: 'always' })
   const relative = new Intl.RelativeTimeFormat(locale, { numeric: 'auto', style: 'short' })
   return {
     locale,
@@ -32,6 +33,9 @@ function formatsOf(locale: string) {
     list: (items: readonly string[]) => list.format(items),
     /** `5 min ago`, `in 3 days`; `now` in Unix seconds. */
     relative: (seconds: number, now = Date.now() / 1000) => relativeTo(relative, seconds - now),
+    /** `in 4 minutes`: never less than it takes. */
+    inSeconds: (seconds: number) =>
+      seconds > 60 ? wait.format(Math.ceil(seconds / 60), 'minute') : wait.format(seconds, 'second'),
     bytes: (bytes: number) => bytesIn(locale, bytes),
     money: (amount: string, currency: string, options: MoneyOptions = {}) => moneyIn(locale, amount, currency, options),
   }

@@ -41,8 +41,8 @@ const HEADERS: Readonly<Record<Name, { description: string; schema: Json }>> = {
   },
   'referrer-policy': { description: 'The URL is sent to no other site.', schema: text },
   'retry-after': {
-    description: 'Whole seconds to wait, at most 60.',
-    schema: { type: 'integer', minimum: 1, maximum: 60 },
+    description: 'Whole seconds to wait: at most 60; after failed sign-ins at most 600.',
+    schema: { type: 'integer', minimum: 1, maximum: 600 },
   },
   'set-cookie': { description: 'The cookie of the console login.', schema: text },
   'www-authenticate': { description: 'The scheme of the credential.', schema: { type: 'string', const: 'Bearer' } },

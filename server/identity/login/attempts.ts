@@ -37,7 +37,7 @@ export async function countAttempt(
   await deleteAttempt(db, id)
   const wait = Math.max(1, Math.ceil((tenth.getTime() - since.getTime()) / 1000))
   throw new ApiError('rate_limit_exceeded', `Too many failed sign-ins. Please try again in ${wait}s.`, {
-    retry_after_seconds: wait,
+    headers: { 'retry-after': String(wait) },
   })
 }
 
