@@ -14,7 +14,7 @@ const ROOT = join(import.meta.dirname, '..')
 /** Copied as they are. Tests and what builds the console stay behind. */
 const FILES = [
   'bin/kinora.js',
-  'server/**/*.{css,mp4,sql}',
+  'server/**/*.{css,js,mp4,sql}',
   'console/dist/**/*.*',
   'docs/**/*.*',
   'deploy/**/*.*',

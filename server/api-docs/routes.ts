@@ -8,7 +8,8 @@ import { docsPage } from './page/render.ts'
 export function openApiEndpoints(endpoints: readonly Endpoint[]): readonly Endpoint[] {
   const description = once(() => describeApi(endpoints))
   const json = once(() => newPage('application/json', JSON.stringify(description())))
-  const style = once(() => newPage('text/css', readFileSync(new URL('./page/style.css', import.meta.url), 'utf8')))
+  const style = once(() => newPage('text/css', read('./page/frame.css') + read('./page/style.css')))
+  const choices = once(() => newPage('text/javascript', read('./page/choices.js')))
   const docsIn = (language: PageLanguage) =>
     once(() => newPage('text/html', docsPage(description(), examplesOf(endpoints), language)))
   const written: Record<PageLanguage, () => Page> = { en: docsIn('en'), ja: docsIn('ja') }
@@ -19,11 +20,16 @@ export function openApiEndpoints(endpoints: readonly Endpoint[]): readonly Endpo
       return sendPage(request, reply, written[pageLanguage(request)]())
     }),
     pageEndpoint('/docs/style.css', async (_ctx, { request, reply }) => sendPage(request, reply, style())),
+    pageEndpoint('/docs/choices.js', async (_ctx, { request, reply }) => sendPage(request, reply, choices())),
   ]
 }
 
 function pageEndpoint(path: string, handle: Endpoint['handle']): Endpoint {
   return endpoint({ method: 'GET', path, auth: 'none', summary: 'The description of the API', internal: true, handle })
+}
+
+function read(path: string): string {
+  return readFileSync(new URL(path, import.meta.url), 'utf8')
 }
 
 function once<T extends string | object>(make: () => T): () => T {

@@ -1,38 +1,25 @@
 import { escapeHtml, type PageLanguage } from '../platform/http/page.ts'
+import { framedPage } from '../platform/http/page-frame.ts'
 
 /** The video terms that are in force while the operator has named none: plain rules, and a note that they are only these. */
 export function termsPage(language: PageLanguage, version: string): string {
-  const { title, notice, rules, other, back } = TEXTS[language]
+  const { title, notice, rules, place } = TEXTS[language]
   const number = escapeHtml(version)
-  return `<!doctype html>
-<html lang="${language}">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<title>${title} · Kinora</title>
-<link rel="stylesheet" href="/docs/style.css">
-</head>
-<body>
-<main>
-<p class="links"><a href="/">${back}</a> <a href="/terms?lang=${other.lang}" hreflang="${other.lang}" lang="${other.lang}">${other.name}</a></p>
+  const body = `<main id="main">
 <h1>${title}</h1>
 <p>${language === 'ja' ? `バージョン ${number}` : `Version ${number}`}</p>
 <p class="notice">${notice}</p>
 ${rules.map(([heading, text]) => `<h2>${heading}</h2>\n<p>${text}</p>`).join('\n')}
-</main>
-</body>
-</html>
-`
+</main>`
+  return framedPage({ language, title: `${title} · Kinora`, path: '/terms', place, body })
 }
 
 type Texts = {
   title: string
   notice: string
   rules: ReadonlyArray<readonly [heading: string, text: string]>
-  /** The way to the other language. */
-  other: { lang: PageLanguage; name: string }
-  back: string
+  /** In the header. */
+  place: string
 }
 
 const TEXTS: Record<PageLanguage, Texts> = {
@@ -67,8 +54,7 @@ const TEXTS: Record<PageLanguage, Texts> = {
       ],
       ['Changes', 'New terms have a new version, and you are asked to agree again before your next video.'],
     ],
-    other: { lang: 'ja', name: '日本語' },
-    back: 'Back to the console',
+    place: 'Terms',
   },
   ja: {
     title: '動画の利用規約',
@@ -95,7 +81,6 @@ const TEXTS: Record<PageLanguage, Texts> = {
       ['保証', 'サービスは現状のまま提供されます。運営者は、この規約に反した人の利用を停止することがあります。'],
       ['変更', '規約が変わるとバージョンも変わり、次の動画を作成する前に改めて同意が必要になります。'],
     ],
-    other: { lang: 'en', name: 'English' },
-    back: 'コンソールへ戻る',
+    place: '利用規約',
   },
 }

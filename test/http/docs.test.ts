@@ -110,7 +110,7 @@ test('on a narrow screen the contents are folded, and there is one list of them 
 })
 
 test('304 for the description, the page and its style to a client that has them; a page in another language is another', async () => {
-  for (const path of ['/openapi.json', '/docs?lang=en', '/docs/style.css', '/terms']) {
+  for (const path of ['/openapi.json', '/docs?lang=en', '/docs/style.css', '/docs/choices.js', '/terms']) {
     const first = await fetch(`${app.url}${path}`)
     const etag = first.headers.get('etag')!
     assert.ok((await first.text()).length > 1000)

@@ -1,4 +1,5 @@
 import { escapeHtml, type PageLanguage } from '../../platform/http/page.ts'
+import { framedPage } from '../../platform/http/page-frame.ts'
 import { type Field, fieldsOf, typeOf } from './fields.ts'
 import { translate, WORDS } from './words.ts'
 
@@ -29,10 +30,7 @@ type Reader = {
   schemas: Record<string, Json>
 }
 
-/**
- * The API as a page of HTML in one language, that loads nothing but its own style sheet and runs no script. `document` comes from
- * `describeApi`, `examples` from `examplesOf`.
- */
+/** The API as a page of HTML in one language. `document` comes from `describeApi`, `examples` from `examplesOf`. */
 export function docsPage(document: Json, examples: Examples, language: PageLanguage): string {
   const operations = operationsOf(document)
   const tags = document.tags as Tag[]
@@ -45,31 +43,16 @@ export function docsPage(document: Json, examples: Examples, language: PageLangu
     const about = inline(translate(language, description))
     return `<section id="${name}"><h2>${titleOf(name, reader)}</h2><p>${about}</p>${own.map((each) => operationBlock(each, reader)).join('')}</section>`
   })
-  return `<!doctype html>
-<html lang="${language}">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<title>${words.title}</title>
-<link rel="stylesheet" href="/docs/style.css">
-</head>
-<body class="reference">
-<a class="skip" href="#main">${words.skip}</a>
-<header class="side"><p class="brand">Kinora <span class="product">API</span></p>
-<p class="links"><a href="/">${words.console}</a> <a href="/docs?lang=${words.other.lang}" hreflang="${words.other.lang}" lang="${words.other.lang}">${words.other.name}</a></p>
-<nav class="wide" aria-label="${words.contents}">${list}</nav>
-<details class="fold"><summary>${words.contents}</summary><nav aria-label="${words.contents}">${list}</nav></details></header>
+  const body = `<aside class="side"><nav class="wide" aria-label="${words.contents}">${list}</nav>
+<details class="fold"><summary>${words.contents}</summary><nav aria-label="${words.contents}">${list}</nav></details></aside>
 <main id="main">
 <h1>${words.title}</h1>${words.introduction}
 ${parts.join('\n')}
 <section id="objects"><h2>${words.objects}</h2>${Object.entries(schemas)
     .map(([name, schema]) => schemaBlock(name, schema, reader))
     .join('')}</section>
-</main>
-</body>
-</html>
-`
+</main>`
+  return framedPage({ language, title: words.title, path: '/docs', place: 'API', body, look: 'reference' })
 }
 
 function operationsOf(document: Json): Operation[] {

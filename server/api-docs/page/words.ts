@@ -4,11 +4,7 @@ import { JAPANESE } from './japanese.ts'
 /** The words of the page itself. Values are HTML; functions take text that is escaped already. */
 type Words = {
   title: string
-  console: string
-  /** The way to the other language, in its own words. */
-  other: { lang: PageLanguage; name: string }
   contents: string
-  skip: string
   objects: string
   body: string
   answer: string
@@ -37,10 +33,7 @@ type Words = {
 export const WORDS: Record<PageLanguage, Words> = {
   en: {
     title: 'Kinora API',
-    console: 'Back to the console',
-    other: { lang: 'ja', name: '日本語' },
     contents: 'Contents',
-    skip: 'Skip to content',
     objects: 'Objects',
     body: 'Body',
     answer: 'Answer',
@@ -73,10 +66,7 @@ Times are Unix seconds, amounts are decimal strings.</p>`,
   },
   ja: {
     title: 'Kinora API',
-    console: 'コンソールへ戻る',
-    other: { lang: 'en', name: 'English' },
     contents: '目次',
-    skip: '本文へ移動',
     objects: 'オブジェクト',
     body: '本文',
     answer: '応答',

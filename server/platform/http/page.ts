@@ -5,16 +5,16 @@ import { namesTag } from './byte-range.ts'
 /** Languages of the pages that people read. */
 export type PageLanguage = 'en' | 'ja'
 
-/** The page runs no script, loads only its own style sheet and cannot be framed. */
+/** The page loads only scripts and styles of the service, runs none of its own text and cannot be framed. */
 const PAGE_HEADERS = {
   'content-security-policy':
-    "default-src 'none'; style-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+    "default-src 'none'; style-src 'self'; script-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
   'x-content-type-options': 'nosniff',
   'referrer-policy': 'no-referrer',
   'cache-control': 'no-cache',
 }
 
-/** A page without scripts, or a part of one. */
+/** A page, or what it loads. */
 export type Page = { type: string; etag: string; bytes: Buffer }
 
 /** Make one that does not change once: to encode and hash it costs more than to send it. `type` is its media type, without a charset. */
