@@ -47,7 +47,7 @@ export function addTexts(language: Language, namespace: Namespace, texts: object
 }
 
 /** Reads the texts of one namespace. A key without a text is its own text. */
-export function readerOf(language: Language, texts: object): (key: string, values?: Values) => string {
+function readerOf(language: Language, texts: object): (key: string, values?: Values) => string {
   const flat = new Map<string, string>()
   const add = (inside: object, path: string) => {
     for (const [name, value] of Object.entries(inside)) {

@@ -1,6 +1,7 @@
 import { useMutation } from '@tanstack/react-query'
 import { useNavigate, useSearch } from '@tanstack/react-router'
 import { Inbox } from 'lucide-react'
+import { useState } from 'react'
 import { usePagedList } from '../api/queries.ts'
 import { request } from '../api/request.ts'
 import { useText } from '../text/use-text.ts'
@@ -12,6 +13,7 @@ import { type Column, Table } from '../ui/data/table.tsx'
 import { FailureNote } from '../ui/failure-note.tsx'
 import { Segmented } from '../ui/form/choice.tsx'
 import { EmptyState } from '../ui/layout.tsx'
+import { DeliveryDialog } from './delivery-dialog.tsx'
 import { type Delivery, ENDPOINTS, PATH, useRefresh, type WebhookEndpoint } from './endpoint.ts'
 import { useErrorText } from './error-text.ts'
 
@@ -35,7 +37,8 @@ export function Deliveries({ endpoint }: { endpoint: WebhookEndpoint }) {
   const query = { limit: 50, ...(state !== 'all' && { state }) }
   const list = usePagedList<Delivery>(key, `${PATH}/${endpoint.id}/deliveries`, query, { refetchInterval: 5000 })
   const send = useSendAgain(endpoint)
-  const columns = useColumns(endpoint.enabled ? send.mutate : null)
+  const [shown, setShown] = useState<Delivery | null>(null)
+  const columns = useColumns(setShown, endpoint.enabled ? send.mutate : null)
   const empty = (
     <EmptyState icon={<Inbox />} title={t('no_deliveries_title')}>
       {t('no_deliveries_text')}
@@ -51,6 +54,7 @@ export function Deliveries({ endpoint }: { endpoint: WebhookEndpoint }) {
       />
       {send.error ? <FailureNote error={send.error} /> : null}
       <Table label={t('deliveries')} columns={columns} rows={list.rows} list={list} empty={empty} skeletonRows={4} />
+      {shown && <DeliveryDialog delivery={shown} onClose={() => setShown(null)} />}
     </div>
   )
 }
@@ -63,7 +67,10 @@ function useSendAgain({ id }: WebhookEndpoint) {
   })
 }
 
-function useColumns(onSend: ((event_id: string) => void) | null): Column<Delivery>[] {
+function useColumns(
+  onShow: (delivery: Delivery) => void,
+  onSend: ((event_id: string) => void) | null,
+): Column<Delivery>[] {
   const t = useText('webhooks')
   const errorText = useErrorText()
   const actions: Column<Delivery> = {
@@ -71,10 +78,17 @@ function useColumns(onSend: ((event_id: string) => void) | null): Column<Deliver
     header: t('column_actions'),
     controls: true,
     align: 'end',
-    cell: ({ id }) => (
-      <Button size="sm" variant="ghost" onClick={() => onSend?.(id)}>
-        {t('redeliver')}
-      </Button>
+    cell: (delivery) => (
+      <span className="flex flex-wrap justify-end">
+        <Button size="sm" variant="ghost" onClick={() => onShow(delivery)}>
+          {t('details')}
+        </Button>
+        {onSend && (
+          <Button size="sm" variant="ghost" onClick={() => onSend(delivery.id)}>
+            {t('redeliver')}
+          </Button>
+        )}
+      </span>
     ),
   }
   return [
@@ -106,6 +120,6 @@ function useColumns(onSend: ((event_id: string) => void) | null): Column<Deliver
       cell: ({ next_attempt_at }) => next_attempt_at !== null && <DateTime at={next_attempt_at} relative />,
     },
     { key: 'created', header: t('column_event_time'), cell: ({ created_at }) => <DateTime at={created_at} /> },
-    ...(onSend ? [actions] : []),
+    actions,
   ]
 }

@@ -20,8 +20,14 @@ export const ATTEMPT_ERRORS = [
 ] as const
 export type AttemptError = (typeof ATTEMPT_ERRORS)[number]
 
-/** What came of sending one event once. `error` is null after a 2xx; `status_code` is null without an answer. */
-export type Attempt = { status_code: number | null; error: AttemptError | null; retry_after_seconds: number | null }
+/** What came of sending one event once. `error` is null after a 2xx; `status_code` and `response` are null without an answer. */
+export type Attempt = {
+  sent_at: Date
+  status_code: number | null
+  error: AttemptError | null
+  retry_after_seconds: number | null
+  response: { headers: Record<string, string>; body: string } | null
+}
 
 export type AttemptOptions = {
   signal?: AbortSignal
@@ -42,7 +48,7 @@ export function requireAllowedUrl({ config }: Pick<Context, 'config'>, url: stri
 
 /**
  * Sends an event to an endpoint, once: no redirect is followed, only public addresses are connected to, and of the answer nothing but its
- * status is read. Throws OutboundError `aborted` when `signal` aborts, and nothing else.
+ * head and the beginning of its body is read. Throws OutboundError `aborted` when `signal` aborts, and nothing else.
  */
 export async function attempt(
   ctx: Pick<Context, 'config' | 'clock' | 'secrets'>,
@@ -52,7 +58,7 @@ export async function attempt(
 ): Promise<Attempt> {
   const now = ctx.clock.now()
   const secrets = signingSecrets(ctx, endpoint, now)
-  if (secrets === null) return failed('secret_unreadable')
+  if (secrets === null) return failed('secret_unreadable', now)
   const { url } = endpoint
   const trusted_origins = ctx.config.webhooks.allow_loopback && isLoopbackUrl(url) ? [new URL(url).origin] : []
   const message = signedMessage(event, secrets, now)
@@ -60,14 +66,46 @@ export async function attempt(
     const reply = await publicPost(url, {
       ...{ ...message, ...options, https_only: true, trusted_origins, timeout_ms: ATTEMPT_MILLISECONDS },
     })
-    return answered(reply.status, reply.headers['retry-after'], now)
+    const response = { headers: shownHeaders(reply.headers), body: beginningOf(reply.beginning) }
+    return { ...answered(reply.status, reply.headers['retry-after'], now), sent_at: now, response }
   } catch (error) {
     if (!(error instanceof OutboundError) || error.reason === 'aborted') throw error
-    return failed(NO_ADDRESS.test(error.code ?? '') ? 'address_not_allowed' : FAULTS[error.reason])
+    return failed(NO_ADDRESS.test(error.code ?? '') ? 'address_not_allowed' : FAULTS[error.reason], now)
   }
 }
 
-function answered(status_code: number, retry_after: string | string[] | undefined, now: Date): Attempt {
+/** Headers of an answer that help to find a fault and hold no secret, such as a cookie, of the receiver. */
+const SHOWN_HEADERS = [
+  'content-type',
+  'content-length',
+  'date',
+  'server',
+  'via',
+  'location',
+  'allow',
+  'retry-after',
+  'x-request-id',
+]
+const SHOWN_HEADER_LENGTH_MAX = 256
+const SHOWN_BODY_BYTES_MAX = 1024
+
+function shownHeaders(headers: Record<string, string | string[] | undefined>): Record<string, string> {
+  const given = SHOWN_HEADERS.filter((name) => headers[name] !== undefined)
+  return Object.fromEntries(given.map((name) => [name, String(headers[name]).slice(0, SHOWN_HEADER_LENGTH_MAX)]))
+}
+
+/** As text; PostgreSQL stores no NUL. */
+function beginningOf(bytes: Uint8Array | null): string {
+  if (bytes === null) return ''
+  const text = new TextDecoder().decode(bytes.subarray(0, SHOWN_BODY_BYTES_MAX), { stream: true })
+  return text.replaceAll('\0', '\ufffd')
+}
+
+function answered(
+  status_code: number,
+  retry_after: string | string[] | undefined,
+  now: Date,
+): Pick<Attempt, 'status_code' | 'error' | 'retry_after_seconds'> {
   if (status_code >= 200 && status_code < 300) return { status_code, error: null, retry_after_seconds: null }
   const error = status_code >= 300 && status_code < 400 ? 'redirect' : 'status'
   const asked = status_code === 429 || status_code === 503 ? secondsOf(retry_after, now) : null
@@ -97,6 +135,6 @@ const FAULTS: Readonly<Record<Exclude<OutboundError['reason'], 'aborted'>, Attem
  */
 const NO_ADDRESS = /^(ENOTFOUND|ENODATA|ESERVFAIL|EREFUSED|EFORMERR|ENOTIMP|EBADNAME|EBADRESP|ETIMEOUT|EAI_[A-Z]+)$/
 
-function failed(error: AttemptError): Attempt {
-  return { status_code: null, error, retry_after_seconds: null }
+function failed(error: AttemptError, sent_at: Date): Attempt {
+  return { sent_at, status_code: null, error, retry_after_seconds: null, response: null }
 }

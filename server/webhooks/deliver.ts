@@ -1,4 +1,5 @@
 import type { Context } from '../context.ts'
+import { type AttemptRow, insertAttempts } from '../events/store/attempts.ts'
 import { type DeliveryResult, writeResults } from '../events/store/deliveries.ts'
 import type { ClaimedDelivery } from '../events/store/delivery-claims.ts'
 import { skipPending } from '../events/store/skipped.ts'
@@ -61,9 +62,12 @@ async function writeTogether(ctx: Context, group: readonly Sent[]): Promise<Arra
     const given_up = await findGone(tx, group)
     const results = group.map((each) => resultOf(each, { now, given_up: given_up.has(each) }))
     const written = await writeResults(tx, results, now)
-    const attempts = group.flatMap(({ delivery, sent }, i) =>
-      sent && results[i]!.tried && written.has(delivery.id) ? [noted(delivery.subscription_id, sent)] : [],
+    const tried = group.filter(({ sent, delivery }, i) => sent && results[i]!.tried && written.has(delivery.id))
+    await insertAttempts(
+      tx,
+      tried.map(({ delivery, sent }) => rowOf(delivery, sent!, written.get(delivery.id)!)),
     )
+    const attempts = tried.map(({ delivery, sent }) => noted(delivery.subscription_id, sent!))
     const disabled = await recordAttempts(tx, { attempts, now, failing_before: addSeconds(now, -FAILING_SECONDS_MAX) })
     for (const { id } of disabled) await updateSubscription(tx, id, { enabled: false })
     // Also of endpoints that were disabled while the attempt was under way: a failed one has put its delivery back.
@@ -85,6 +89,14 @@ async function findGone(tx: Tx, group: readonly Sent[]): Promise<Set<Sent>> {
     gone.map(({ delivery }) => delivery.subscription_id),
   )
   return new Set(gone.filter(({ delivery, sent }) => urls.get(delivery.subscription_id) === sent!.url))
+}
+
+function rowOf(delivery: ClaimedDelivery, sent: Attempt & { url: string }, number: number): AttemptRow {
+  const { sent_at, url, status_code, error, response } = sent
+  return {
+    ...{ delivery_id: delivery.id, number, org_id: delivery.org_id, sent_at, url, status_code, error },
+    ...{ response_headers: response?.headers ?? null, response_body: response?.body ?? null },
+  }
 }
 
 function noted(id: string, { url, error, status_code }: Attempt & { url: string }): AttemptOutcome {

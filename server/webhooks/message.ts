@@ -8,19 +8,21 @@ export type Message = { body: string; headers: Record<string, string> }
 export function signedMessage(event: Omit<EventRow, 'org_id'>, secrets: readonly string[], now: Date): Message {
   const body = eventBody(event)
   const signatures = secrets.map((secret) => new Webhook(secret).sign(event.id, now, body))
+  return { body, headers: eventHeaders(event.id, now, signatures.join(' ')) }
+}
+
+/** The headers of a message; for those who look at it later, with a mark in place of the signature. */
+export function eventHeaders(id: string, now: Date, signature = 'v1,…'): Record<string, string> {
   return {
-    body,
-    headers: {
-      'content-type': 'application/json',
-      'webhook-id': event.id,
-      'webhook-timestamp': String(unixSeconds(now)),
-      'webhook-signature': signatures.join(' '),
-    },
+    'content-type': 'application/json',
+    'webhook-id': id,
+    'webhook-timestamp': String(unixSeconds(now)),
+    'webhook-signature': signature,
   }
 }
 
 /** The body of an event as it is sent. Source: docs/api/webhooks.md, Events. */
-function eventBody({ id, type, subject_id, created_at }: Omit<EventRow, 'org_id'>): string {
+export function eventBody({ id, type, subject_id, created_at }: Omit<EventRow, 'org_id'>): string {
   const event = { id, object: 'event', created_at: unixSeconds(created_at), type, data: { id: subject_id } }
   return JSON.stringify(event)
 }

@@ -1,15 +1,20 @@
 import { EVENT_TYPES } from '../events/event.ts'
-import { listDeliveries } from '../events/store/deliveries.ts'
+import { listAttempts } from '../events/store/attempts.ts'
+import { findDelivery, listDeliveries } from '../events/store/deliveries.ts'
 import { findSubscriptions } from '../events/store/subscriptions.ts'
 import { type Endpoint, endpoint } from '../identity/caller/endpoint.ts'
 import { requireManager } from '../identity/members/members.ts'
+import { notFound } from '../platform/errors.ts'
 import { pageOf, positionOf } from '../platform/http/list.ts'
+import { isId } from '../platform/ids.ts'
 import { changeEndpoint, createEndpoint, readEndpoint, redeliver, removeEndpoint, rotateSecret } from './endpoints.ts'
 import {
   CreateEndpoint,
   DeletedEndpoint,
+  DeliveryDetail,
   DeliveryList,
   DeliveryQuery,
+  deliveryDetail,
   deliveryView,
   EndpointList,
   EndpointQuery,
@@ -33,7 +38,7 @@ const ONE = `${PATH}/:webhook_endpoint_id`
 
 /** Webhook endpoints: those of the caller's organization, for its owners and admins. */
 export function webhookEndpoints(): readonly Endpoint[] {
-  return [create, list, read, change, remove, rotate, test(openTrials()), deliveries, again, eventTypes]
+  return [create, list, read, change, remove, rotate, test(openTrials()), deliveries, delivery, again, eventTypes]
 }
 
 const create = endpoint({
@@ -179,6 +184,24 @@ const deliveries = endpoint({
       position.limit,
       deliveryView,
     )
+  },
+})
+
+const delivery = endpoint({
+  method: 'GET',
+  path: `${ONE}/deliveries/:event_id`,
+  auth: 'api_key_or_session',
+  summary: 'Read a delivery with what was sent and answered',
+  description: 'Its last ten attempts, each with the request and the beginning of the answer.',
+  response: DeliveryDetail,
+  errors: ['permission_denied'],
+  async handle(ctx, { principal, params }) {
+    const [subscription_id, event_id] = [params.webhook_endpoint_id!, params.event_id!]
+    await readEndpoint(ctx, principal, subscription_id)
+    const which = { org_id: principal.org_id, subscription_id, event_id }
+    const found = isId('event', event_id) ? await findDelivery(ctx.db, which) : null
+    if (!found) throw notFound('event')
+    return deliveryDetail(found, await listAttempts(ctx.db, principal.org_id, found.id))
   },
 })
 

@@ -1,10 +1,12 @@
 import Type, { type Static, type TProperties, type TSchema } from 'typebox'
 import { EVENT_TYPES } from '../events/event.ts'
+import type { AttemptRow } from '../events/store/attempts.ts'
 import type { EventDelivery } from '../events/store/deliveries.ts'
 import type { SubscriptionRow } from '../events/store/subscriptions.ts'
 import { unixSeconds } from '../platform/clock.ts'
 import { listQuery, listSchema } from '../platform/http/list.ts'
 import { formatMoney } from '../platform/money.ts'
+import { eventBody, eventHeaders } from './message.ts'
 import type { EndpointRow } from './store.ts'
 
 const Strict = <P extends TProperties>(properties: P) => Type.Object(properties, { additionalProperties: false })
@@ -101,7 +103,7 @@ export const TestResult = Type.Object({
 export type TestResult = Static<typeof TestResult>
 
 const State = Type.Enum(['pending', 'delivered', 'failed', 'skipped'])
-export const DeliveryView = Type.Object({
+const DeliveryFields = {
   id: Type.String({ description: 'The id of the event, which its receiver gets as `webhook-id`.' }),
   object: Type.Literal('webhook_delivery'),
   webhook_endpoint_id: Type.String(),
@@ -114,8 +116,28 @@ export const DeliveryView = Type.Object({
   status_code: Nullable(Type.Integer(), 'Of the last answer; null when there was none.'),
   error: Nullable(AttemptError, 'What went wrong in the last attempt.'),
   next_attempt_at: Nullable(Type.Integer(), 'Null when there is none.'),
-})
+}
+export const DeliveryView = Type.Object(DeliveryFields)
 export type DeliveryView = Static<typeof DeliveryView>
+const Headers = Type.Record(Type.String(), Type.String())
+export const DeliveryDetail = Type.Object({
+  ...DeliveryFields,
+  request_body: Type.String({ description: 'The body that every attempt sends.' }),
+  sent: Type.Array(
+    Type.Object({
+      number: Type.Integer({ description: 'Which attempt it was, from 1.' }),
+      sent_at: Type.Integer(),
+      url: Type.String(),
+      request_headers: Type.Record(Type.String(), Type.String(), { description: 'With the signature masked.' }),
+      status_code: Nullable(Type.Integer(), 'Of the answer; null when there was none.'),
+      error: Nullable(AttemptError, 'What went wrong.'),
+      response_headers: Nullable(Headers, 'Some headers of the answer; null when there was none.'),
+      response_body: Nullable(Type.String(), 'At most the first 1024 bytes of the answer; null when there was none.'),
+    }),
+    { description: 'The last ten attempts, the newest first.' },
+  ),
+})
+export type DeliveryDetail = Static<typeof DeliveryDetail>
 export const DeliveryList = listSchema(DeliveryView)
 export const RedeliverResult = Type.Object({
   object: Type.Literal('webhook_endpoint.redelivery'),
@@ -162,5 +184,17 @@ export function deliveryView(delivery: EventDelivery): DeliveryView {
     status_code: delivery.status_code,
     error: delivery.error as DeliveryView['error'],
     next_attempt_at: delivery.state === 'pending' ? unixSeconds(delivery.next_try_at) : null,
+  }
+}
+
+export function deliveryDetail(delivery: EventDelivery, attempts: readonly AttemptRow[]): DeliveryDetail {
+  const { event_id, type, subject_id, created_at } = delivery
+  return {
+    ...deliveryView(delivery),
+    request_body: eventBody({ id: event_id, type, subject_id, created_at }),
+    sent: attempts.map(({ number, sent_at, url, status_code, error, response_headers, response_body }) => ({
+      ...{ number, sent_at: unixSeconds(sent_at), url, request_headers: eventHeaders(event_id, sent_at), status_code },
+      ...{ error: error as DeliveryView['error'], response_headers, response_body },
+    })),
   }
 }

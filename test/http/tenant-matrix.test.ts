@@ -55,6 +55,7 @@ const ROUTES: Readonly<Record<string, Entry>> = {
   'POST /v1/webhook_endpoints/:webhook_endpoint_id/rotate_secret': { id: 'webhook', body: {} },
   'POST /v1/webhook_endpoints/:webhook_endpoint_id/test': { id: 'webhook', body: { event_type: 'video.completed' } },
   'GET /v1/webhook_endpoints/:webhook_endpoint_id/deliveries': { id: 'webhook' },
+  'GET /v1/webhook_endpoints/:webhook_endpoint_id/deliveries/:event_id': { id: 'webhook' },
   'POST /v1/webhook_endpoints/:webhook_endpoint_id/redeliver': { id: 'webhook', body: { since: 0 } },
   'GET /console/conversations/:conversation_id': { id: 'conversation' },
   'GET /console/conversations/:conversation_id/turns': { id: 'conversation' },

@@ -1,4 +1,11 @@
 export default {
+  answer_of: 'Answer to attempt {{number}}',
+  attempt: 'Attempt {{number}}',
+  details: 'Details',
+  details_text: 'The last ten attempts. The signature is masked; of an answer the first kilobyte is kept.',
+  not_sent: 'No attempt is recorded.',
+  request: 'Request',
+  request_of: 'Request of attempt {{number}}',
   back: 'Webhooks',
   cannot_show_again: 'Copy the signing secret now. It cannot be shown again.',
   close_unsaved_confirm: 'Close without copying',

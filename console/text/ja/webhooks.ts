@@ -1,4 +1,11 @@
 export default {
+  answer_of: '{{number}} 回目の試行の応答',
+  attempt: '{{number}} 回目の試行',
+  details: '詳細',
+  details_text: '直近 10 回の試行です。署名は伏せてあり、応答は先頭の 1 KB だけを保存しています。',
+  not_sent: '記録された試行はありません。',
+  request: 'リクエスト',
+  request_of: '{{number}} 回目の試行のリクエスト',
   back: 'Webhook',
   cannot_show_again: '署名シークレットを今すぐコピーしてください。もう一度表示することはできません。',
   close_unsaved_confirm: 'コピーせずに閉じる',

@@ -129,4 +129,7 @@ export const JAPANESE_OPERATIONS: Readonly<Record<string, string>> = {
   'The address that they are for.': '招待の宛先のメールアドレス。',
   'Email address of the person.': 'その人のメールアドレス。',
   'The newest first.': '新しい順。',
+  'Read a delivery with what was sent and answered': '配信を、送信内容と応答とともに読み取る',
+  'Its last ten attempts, each with the request and the beginning of the answer.':
+    '直近 10 回の試行。それぞれのリクエストと、応答の先頭を含みます。',
 }

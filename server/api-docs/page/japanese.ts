@@ -96,6 +96,13 @@ export const JAPANESE: Readonly<Record<string, string>> = {
     'イベントの ID。受信側には `webhook-id` として届きます。',
   'When the event happened.': 'イベントの発生時刻。',
   'Of the last answer; null when there was none.': '最後の応答のステータス。応答がなければ null。',
+  'The body that every attempt sends.': 'どの試行でも送信される本文。',
+  'Which attempt it was, from 1.': '何回目の試行か（1 から）。',
+  'With the signature masked.': '署名は伏せられています。',
+  'Some headers of the answer; null when there was none.': '応答のヘッダーの一部。応答がなければ null。',
+  'At most the first 1024 bytes of the answer; null when there was none.':
+    '応答の先頭（最大 1024 バイト）。応答がなければ null。',
+  'The last ten attempts, the newest first.': '直近 10 回の試行（新しい順）。',
   'What went wrong in the last attempt.': '最後の試行が失敗した理由。',
   'Null when there is none.': 'なければ null。',
   'How many events are sent again.': '再送するイベントの数。',

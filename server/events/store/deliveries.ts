@@ -53,11 +53,15 @@ export type DeliveryResult = Pick<
 }
 
 /**
- * Writes results under the claims they were made with, and ends the claims. Returns the ids of those written: another claim, or a
- * deletion, has come before the others.
+ * Writes results under the claims they were made with, and ends the claims. Returns how many attempts each of those written has had, by
+ * id: another claim, or a deletion, has come before the others.
  */
-export async function writeResults(tx: Tx, results: readonly DeliveryResult[], now: Date): Promise<Set<string>> {
-  const { rows } = await sql<{ id: string }>`
+export async function writeResults(
+  tx: Tx,
+  results: readonly DeliveryResult[],
+  now: Date,
+): Promise<Map<string, number>> {
+  const { rows } = await sql<{ id: string; attempts: number }>`
     update event_deliveries d set
       state = r.state, next_try_at = r.next_try_at, claim_id = null, claimed_until = null,
       attempts = d.attempts + r.tried::int, tries = d.tries + r.tried::int,
@@ -66,8 +70,8 @@ export async function writeResults(tx: Tx, results: readonly DeliveryResult[], n
     from jsonb_to_recordset(${JSON.stringify(results)}::jsonb)
       as r (id text, claim_id text, state text, next_try_at timestamptz, status_code int, error text, tried boolean)
     where d.id = any(${results.map(({ id }) => id)}::text[]) and d.id = r.id and d.claim_id = r.claim_id
-    returning d.id`.execute(tx)
-  return new Set(rows.map(({ id }) => id))
+    returning d.id, d.attempts`.execute(tx)
+  return new Map(rows.map(({ id, attempts }) => [id, attempts]))
 }
 
 /** Deliveries of one subscription, by their event; one more than `position.limit`. */
@@ -90,6 +94,22 @@ export async function listDeliveries(
     .orderBy('event_deliveries.event_id', position.order)
     .limit(position.limit + 1)
     .execute()
+}
+
+/** The delivery of one event to one subscription. */
+export async function findDelivery(
+  db: Db,
+  { org_id, subscription_id, event_id }: { org_id: string; subscription_id: string; event_id: string },
+): Promise<EventDelivery | null> {
+  const query = db
+    .selectFrom('event_deliveries')
+    .innerJoin('events', 'events.id', 'event_deliveries.event_id')
+    .selectAll('event_deliveries')
+    .select(['events.type', 'events.subject_id', 'events.created_at'])
+    .where('event_deliveries.org_id', '=', org_id)
+    .where('event_deliveries.subscription_id', '=', subscription_id)
+    .where('event_deliveries.event_id', '=', event_id)
+  return (await query.executeTakeFirst()) ?? null
 }
 
 /** For the operator: deliveries of what was recorded about a job or response at `at`, give or take a second, whose events alone are read. */

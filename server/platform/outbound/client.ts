@@ -2,7 +2,7 @@ import type { LookupFunction } from 'node:net'
 import { Client, Pool } from 'undici'
 import { parseExact } from '../json/parse-exact.ts'
 import { OutboundError } from './error.ts'
-import { discard, exchange, type OutboundBody, type OutboundReply, readAll } from './exchange.ts'
+import { discard, exchange, firstChunk, type OutboundBody, type OutboundReply, readAll } from './exchange.ts'
 import { guardedConnector, parsePublicUrl } from './guard.ts'
 import { exchangeOnOrigin } from './redirect.ts'
 
@@ -103,14 +103,19 @@ export type PublicOptions = {
   signal?: AbortSignal
 }
 
-/** The status and headers of the answer to a POST, as `publicRequest` sends it. Its body is not read. Throws OutboundError. */
+/**
+ * The status and headers of the answer to a POST, as `publicRequest` sends it, and of its body the first chunk: null where it is
+ * compressed, or does not come soon. Throws OutboundError.
+ */
 export async function publicPost(
   url: string,
   options: Omit<PublicOptions, 'method' | 'max_bytes'>,
-): Promise<Pick<OutboundReply, 'status' | 'headers'>> {
-  const reply = await publicExchange(url, { ...options, method: 'POST', max_bytes: 0 }, { ignore_body: true })
-  await discard(reply)
-  return { status: reply.status, headers: reply.headers }
+): Promise<Pick<OutboundReply, 'status' | 'headers'> & { beginning: Uint8Array | null }> {
+  const max_bytes = Number.MAX_SAFE_INTEGER
+  const reply = await publicExchange(url, { ...options, method: 'POST', max_bytes }, { ignore_body: true })
+  const first = await firstChunk(reply)
+  const { status, headers } = reply
+  return { status, headers, beginning: headers['content-encoding'] === undefined ? first : null }
 }
 
 /**

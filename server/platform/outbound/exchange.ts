@@ -19,7 +19,7 @@ export type OutboundLimits = {
   timeout_ms: number
   max_bytes: number
   signal?: AbortSignal
-  /** Only status and headers are wanted: whatever the body is, at most one chunk of it is read. */
+  /** Only status, headers and the first chunk are wanted: the body is not decoded, and whatever it is, hardly more than that is read. */
   ignore_body?: boolean
   /** The server is not the operator's: more than one informational answer, or many short frames or blocks of zstd, make its reply unreadable. */
   from_outside?: boolean
@@ -72,7 +72,7 @@ export async function exchange(
       reply.body.destroy()
       throw tooLarge()
     }
-    const codings = codingsOf(reply.headers['content-encoding'])
+    const codings = limits.ignore_body ? [] : codingsOf(reply.headers['content-encoding'])
     const coded = codings.length > 0
     const chunks = coded
       ? decodeChunks(reply.body, codings, { few_frames: limits.from_outside ?? false })
@@ -95,6 +95,20 @@ export async function readAll(body: ReadableStream<Uint8Array>): Promise<Buffer>
   const chunks: Uint8Array[] = []
   for await (const chunk of body) chunks.push(chunk)
   return Buffer.concat(chunks)
+}
+
+/** How long a first chunk may take after the head: it is of use to people, and not worth the time of others who wait. */
+const FIRST_CHUNK_MS = 1000
+
+/** The first chunk of a body; the rest is given up. Null when there is none, or when it does not come soon. */
+export async function firstChunk(reply: OutboundReply): Promise<Uint8Array | null> {
+  const reader = reply.body.getReader()
+  const giveUp = () => reader.cancel().catch(() => {})
+  const timer = setTimeout(giveUp, FIRST_CHUNK_MS)
+  const { value = null } = await reader.read().catch(() => ({ value: null }))
+  clearTimeout(timer)
+  await giveUp()
+  return value
 }
 
 /** Gives a reply up without reading it. */

@@ -40,7 +40,7 @@ function assertUnknown({ status, body }: { status: number; body: Buffer }, what:
 
 async function scriptOf(): Promise<string> {
   const page = (await ask('/')).body.toString()
-  return /<script type="module" crossorigin src="([^"]+)"/.exec(page)![1]!
+  return /<script type="module" crossorigin src="([^"]+\/main-[^"]+)"/.exec(page)![1]!
 }
 
 test('200 with the page at / and at every page of the console', async () => {
