@@ -2,10 +2,12 @@ import { findFileMakers } from '../files/store/files.ts'
 import { type Endpoint, endpoint } from '../identity/caller/endpoint.ts'
 import { findNames } from '../identity/people/store.ts'
 import { ApiError } from '../platform/errors.ts'
+import { findSubmitters } from '../videos/list/store.ts'
 import { findVideoMakers } from '../videos/store.ts'
-import { MakerList, MakersQuery } from './schema.ts'
+import { MakerList, MakersQuery, SubmitterList } from './schema.ts'
 
 const IDS_MAX = 200
+const SUBMITTERS_MAX = 500
 
 /** Who made videos and files, by their ids: what the console shows beside them. */
 export const readMakers: Endpoint = endpoint({
@@ -30,5 +32,20 @@ export const readMakers: Endpoint = endpoint({
       object: 'list',
       data: made.map(({ id, user_id }) => ({ id, object: 'maker', user_id, name: names.get(user_id) ?? null })),
     }
+  },
+})
+
+/** Whose videos there are: what the console offers as a filter. */
+export const readSubmitters: Endpoint = endpoint({
+  method: 'GET',
+  path: '/console/videos/submitters',
+  auth: 'session',
+  summary: 'Who has submitted the videos of this organization',
+  description: 'People whose videos are still there, at most 500 of them.',
+  response: SubmitterList,
+  async handle(ctx, { principal }) {
+    const ids = await findSubmitters(ctx.db, principal.org_id, SUBMITTERS_MAX)
+    const names = await findNames(ctx.db, ids)
+    return { object: 'list', data: ids.map((id) => ({ id, object: 'submitter', name: names.get(id) ?? null })) }
   },
 })

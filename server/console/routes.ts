@@ -7,13 +7,13 @@ import { openEventStream } from '../platform/http/sse.ts'
 import { VERSION } from '../platform/start/version.ts'
 import { termsUrl } from '../videos/acceptance.ts'
 import type { LiveEvents } from './live-events.ts'
-import { readMakers } from './makers.ts'
+import { readMakers, readSubmitters } from './makers.ts'
 import { SiteView } from './schema.ts'
 import { termsPage } from './terms-page.ts'
 
 /** What the console needs besides people, keys and money. `live` serves its event stream. */
 export function consoleEndpoints(live: LiveEvents): readonly Endpoint[] {
-  return [readSite, readTerms, readMakers, streamEvents(live)]
+  return [readSite, readTerms, readMakers, readSubmitters, streamEvents(live)]
 }
 
 const readSite = endpoint({

@@ -32,3 +32,12 @@ const Maker = Type.Object({
 export type Maker = Static<typeof Maker>
 export const MakerList = Type.Object({ object: Type.Literal('list'), data: Type.Array(Maker) })
 export type MakerList = Static<typeof MakerList>
+
+const Submitter = Type.Object({
+  id: Type.String({ description: 'Of the person.' }),
+  object: Type.Literal('submitter'),
+  name: Type.Union([Type.String(), Type.Null()], { description: 'Null once the account has ended.' }),
+})
+export type Submitter = Static<typeof Submitter>
+export const SubmitterList = Type.Object({ object: Type.Literal('list'), data: Type.Array(Submitter) })
+export type SubmitterList = Static<typeof SubmitterList>

@@ -7,10 +7,7 @@ import { recordDeletion, requireMayDelete } from '../identity/organization/delet
 import { removeUnneeded } from '../platform/blobs/remove.ts'
 import { ApiError, notFound } from '../platform/errors.ts'
 import { whileConnected } from '../platform/http/abort-on-disconnect.ts'
-import { leaseForReading, readWithRoom } from '../platform/http/body/byte-budget.ts'
-import { pageOf, positionOf } from '../platform/http/list.ts'
 import { isId } from '../platform/ids.ts'
-import { sendJson } from '../platform/json/send.ts'
 import { acceptTerms, readAcceptance } from './acceptance.ts'
 import { sendPolled } from './answer.ts'
 import type { JobCache } from './cache.ts'
@@ -20,25 +17,13 @@ import { declaredFrameBytes, type Frame } from './create/frame.ts'
 import { readIdempotencyKey } from './create/idempotency.ts'
 import { readMultipartBody } from './create/multipart-body.ts'
 import { isTerminal } from './job.ts'
+import { listVideos } from './list/route.ts'
 import { videoModelEndpoints } from './models.ts'
 import { cancelJob, engineStops, isStalled } from './pipeline/cancel.ts'
 import type { Job } from './pipeline/store.ts'
 import { DELETED_TOPIC, VIDEO_TOPIC } from './queues.ts'
-import {
-  AcceptanceView,
-  AcceptTerms,
-  ContentQuery,
-  CreateVideo,
-  DeletedVideo,
-  filterOf,
-  VIDEO_PAGE,
-  VideoList,
-  VideoListQuery,
-  VideoView,
-  videoView,
-} from './schema.ts'
+import { AcceptanceView, AcceptTerms, ContentQuery, CreateVideo, DeletedVideo, VideoView, videoView } from './schema.ts'
 import { deleteEndedJob, findJob } from './store.ts'
-import { listJobs } from './store-list.ts'
 import type { Variants } from './variants/prepare.ts'
 import { FORMS } from './variants/variant.ts'
 
@@ -46,23 +31,6 @@ import { FORMS } from './variants/variant.ts'
 const POLL_AFTER_MS = '10000'
 
 const common = { auth: 'api_key_or_session', plain_400: true } as const
-
-const listVideos = endpoint({
-  ...common,
-  method: 'GET',
-  path: '/v1/videos',
-  summary: 'List video jobs, newest first, all or by status and model',
-  description: 'The jobs of your organization, a page at a time.',
-  query: VideoListQuery,
-  response: VideoList,
-  async handle(ctx, { principal, query, reply }) {
-    const { org_id } = principal
-    const page = { ...positionOf('video', query, VIDEO_PAGE), ...filterOf(query) }
-    const lease = leaseForReading(ctx.budget, org_id, reply)
-    const jobs = await readWithRoom(lease, (bytes_max) => listJobs(ctx.db, { ...page, org_id, bytes_max }))
-    return sendJson(reply, pageOf(jobs, page.limit, videoView))
-  },
-})
 
 const readTerms = endpoint({
   ...common,

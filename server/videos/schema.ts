@@ -1,14 +1,12 @@
 import Type, { type Static } from 'typebox'
 import { ASPECT_RATIOS } from '../engines/video/contract.ts'
 import { addSeconds, unixSeconds } from '../platform/clock.ts'
-import { ApiError } from '../platform/errors.ts'
-import { listQuery, listSchema } from '../platform/http/list.ts'
+import { listSchema } from '../platform/http/list.ts'
 import { formatMoney } from '../platform/money.ts'
 import { NOT_BLANK } from '../platform/schema/explain.ts'
-import { FAILURES, type JobInput, STATUSES, type Status } from './job.ts'
+import { FAILURES, type JobInput, STATUSES } from './job.ts'
 import { JOB_RETENTION_SECONDS } from './retention.ts'
 import type { ShownJob } from './store.ts'
-import type { JobFilter } from './store-list.ts'
 import { VARIANTS } from './variants/variant.ts'
 
 const Strict = { additionalProperties: false }
@@ -84,33 +82,7 @@ export const VideoView = Type.Object({
 })
 export type VideoView = Static<typeof VideoView>
 
-export const VIDEO_PAGE = { default: 20, max: 100 }
-export const VideoListQuery = Type.Object({
-  ...listQuery(VIDEO_PAGE),
-  status: Type.Optional(
-    Type.String({
-      maxLength: 256,
-      description: `Only jobs with one of these, with commas between: ${STATUSES.join(', ')}.`,
-    }),
-  ),
-  model: Type.Optional(Type.String({ minLength: 1, maxLength: 256, description: 'Only jobs of this video model.' })),
-})
 export const VideoList = listSchema(VideoView)
-
-/** The filter that a checked query asks for. Throws ApiError `invalid_value` for an unknown status. */
-export function filterOf({ status, model }: Static<typeof VideoListQuery>): JobFilter {
-  const statuses = status?.split(',').map((text) => text.trim())
-  const wrong = statuses?.find((text) => !STATUSES.includes(text as Status))
-  if (wrong !== undefined) {
-    const known = STATUSES.map((each) => `'${each}'`).join(', ')
-    const text = `Invalid value: '${wrong.slice(0, 64)}'. Supported values are: ${known}, one or several with commas between.`
-    throw new ApiError('invalid_value', text, { param: 'status' })
-  }
-  return {
-    ...(statuses && { statuses: [...new Set(statuses)] as Status[] }),
-    ...(model !== undefined && { model }),
-  }
-}
 
 export const ContentQuery = Type.Object({
   variant: Type.Optional(Type.Enum([...VARIANTS], { description: 'Default video.' })),

@@ -27,7 +27,18 @@ export const JAPANESE: Readonly<Record<string, string>> = {
   'Delete a file': 'ファイルを削除する',
   'Download the bytes of a file': 'ファイルの内容をダウンロードする',
   'Submit a video job': '動画ジョブを送信する',
-  'List video jobs, newest first, all or by status and model': '動画ジョブの一覧（新しい順、状態とモデルで絞り込み可）',
+  'List video jobs, newest first, all or by status, model, person, time, cost and text':
+    '動画ジョブの一覧（新しい順。状態、モデル、人、時刻、費用、文字列で絞り込み可）',
+  'Only jobs that this person has submitted.': 'この人が送信したジョブのみ。',
+  'Only jobs created at this time or later, in Unix seconds.': 'この時刻以降に作成されたジョブのみ（Unix 秒）。',
+  'Only jobs created before this time, in Unix seconds.': 'この時刻より前に作成されたジョブのみ（Unix 秒）。',
+  'Only jobs that cost this much or more: a decimal.': '費用がこの額以上のジョブのみ（小数）。',
+  'Only jobs that cost this much or less: a decimal.': '費用がこの額以下のジョブのみ（小数）。',
+  'Only jobs with this text in their prompt, in any case. A page looks at 5,000 jobs at most: it may have fewer elements than `limit`, or none, although `has_more` is true. Go on after `last_id`.':
+    'プロンプトにこの文字列を含むジョブのみ（大文字と小文字は区別しません）。1 ページで調べるジョブは最大 5,000 件なので、`has_more` が true でも `limit` より少ないことや、空のことがあります。`last_id` の後から続けてください。',
+  'Who has submitted the videos of this organization': 'この組織の動画を送信した人の一覧',
+  'People whose videos are still there, at most 500 of them.': '動画が残っている人（最大 500 人）。',
+  'Of the person.': '人の ID。',
   'Read a video model': '動画モデルを取得する',
   'Only jobs with one of these, with commas between: moderating, translating, queued, in_progress, completed, failed, canceled.':
     'この状態のジョブのみ。コンマ区切りで複数指定可：moderating, translating, queued, in_progress, completed, failed, canceled。',

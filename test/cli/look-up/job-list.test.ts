@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { STATUSES } from '../../../server/videos/job.ts'
-import { findEndOfWalk, listJobsOfAnyOrg, type WantedJobs } from '../../../server/videos/store-list.ts'
+import { findEndOfWalk, listJobsOfAnyOrg, type WantedJobs } from '../../../server/videos/list/store-any-org.ts'
 import { MODEL, type PipelineApp, startPipelineApp } from '../../flow/pipeline-app.ts'
 import { runCommand } from '../../support/command.ts'
 import { plansOf } from '../../support/data/plans.ts'

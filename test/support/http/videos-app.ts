@@ -68,19 +68,20 @@ export async function drawVariants(app: TestApp): Promise<void> {
   }
 }
 
-/** Writes canceled jobs of numbered prompts straight into the table. */
+/** Writes canceled jobs of numbered prompts straight into the table; `from` is the first number. */
 export async function insertEndedJobs(
   { pool }: Pick<TestApp['database'], 'pool'>,
   { org_id, user_id }: { org_id: string; user_id: string },
   count: number,
+  from = 1,
 ): Promise<void> {
   await pool.query(
     `insert into video_jobs (id, org_id, user_id, request_id, model, prompt, seconds, aspect_ratio, inputs, status, per_second, cost,
                              currency, created_at, finished_at, next_run_at)
      select 'video_01' || lpad(upper(to_hex(i)), 24, '0'), $1, $2, 'req_1', 'instant-1', 'A boat, number ' || i || ' of many', 4, '16:9', '[]', 'canceled',
             1000000, 4000000, 'usd', now(), now(), now()
-     from generate_series(1, $3::int) as i`,
-    [org_id, user_id, count],
+     from generate_series($4::int, $4::int + $3::int - 1) as i`,
+    [org_id, user_id, count, from],
   )
 }
 

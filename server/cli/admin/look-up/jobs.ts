@@ -1,7 +1,7 @@
 import { findOrganizationNames } from '../../../identity/people/store.ts'
 import { formatMoney } from '../../../platform/money.ts'
 import { isTerminal, STATUSES } from '../../../videos/job.ts'
-import { findEndOfWalk, listJobsOfAnyOrg } from '../../../videos/store-list.ts'
+import { findEndOfWalk, listJobsOfAnyOrg } from '../../../videos/list/store-any-org.ts'
 import { command } from '../command.ts'
 import { ageOf, shortTime } from './text.ts'
 import { pageOf, READ_MAX, readStatuses, readWanted, WANTED } from './wanted.ts'

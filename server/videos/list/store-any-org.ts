@@ -1,57 +1,12 @@
 import { type RawBuilder, sql } from 'kysely'
-import type { Db } from '../platform/db/db.ts'
-import { comparisonOf, type Position } from '../platform/http/list.ts'
-import { firstId } from '../platform/ids.ts'
-import { isTerminal, STATUSES, type Status } from './job.ts'
-import type { Attempt } from './render/attempt.ts'
-import { SHOWN_COLUMNS, type ShownJob, type VideoJobRow } from './store.ts'
-
-/** Which jobs of an organization are listed; without a member, all. */
-export type JobFilter = { statuses?: readonly Status[]; model?: string }
-
-/** A page of the jobs of an organization, and how much of it is read. */
-export type JobPage = Position & JobFilter & { org_id: string; bytes_max: number }
-
-/**
- * A page of the organization's jobs, one row more than `limit` when there is more, and the bytes of its prompts; null in its place when these
- * are more than `bytes_max`. A filtered page reads about as many rows as a whole one.
- */
-export async function listJobs(db: Db, page: JobPage): Promise<{ bytes: number; content: ShownJob[] | null }> {
-  const columns = SHOWN_COLUMNS.map((name) =>
-    name === 'prompt'
-      ? sql`case when sum(octet_length(prompt)) over () <= ${page.bytes_max} then prompt end as prompt`
-      : sql.ref(name),
-  )
-  const { rows } = await sql<ShownJob & { prompt: string | null; bytes: bigint }>`
-    select ${sql.join(columns)}, sum(octet_length(prompt)) over () as bytes
-    from (${rowsOf(page)}) as page order by id ${sql.raw(page.order)}`.execute(db)
-  const bytes = Number(rows[0]?.bytes ?? 0)
-  return { bytes, content: bytes > page.bytes_max ? null : rows }
-}
-
-function rowsOf({ org_id, statuses, model, after, order, limit }: JobPage): RawBuilder<unknown> {
-  const end = sql`order by id ${sql.raw(order)} limit ${limit + 1}`
-  const rows = (filter: RawBuilder<unknown>) => {
-    const of_model = model === undefined ? sql`` : sql` and model = ${model}`
-    const beyond = after === null ? sql`` : sql` and id ${sql.raw(comparisonOf(order))} ${after}`
-    return sql`select ${SHOWN} from video_jobs where org_id = ${org_id}${filter}${of_model}${beyond} ${end}`
-  }
-  if (statuses === undefined && model === undefined) return rows(sql``)
-  const wanted = statuses ?? STATUSES
-  const open = wanted.filter((status) => !isTerminal(status))
-  const parts = wanted.filter(isTerminal).map((status) => sql` and finished_at is not null and ${ENDED_AS} = ${status}`)
-  if (open.length > 0) parts.push(sql` and finished_at is null and status = any(${open as Status[]}::text[])`)
-  // Each part walks an index of its own in the order of the page, and stops when the page is full.
-  return sql`select * from (${sql.join(
-    parts.map((part) => sql`(${rows(part)})`),
-    sql` union all `,
-  )}) as found ${end}`
-}
-
-const SHOWN = sql.join(SHOWN_COLUMNS.map((name) => sql.ref(name)))
+import type { Db } from '../../platform/db/db.ts'
+import { firstId } from '../../platform/ids.ts'
+import { isTerminal, type Status } from '../job.ts'
+import type { Attempt } from '../render/attempt.ts'
+import type { VideoJobRow } from '../store.ts'
 
 /** The status of a job that has ended, as its indexes have it: by columns that never change before its end. */
-const ENDED_AS = sql`(case when completed_at is not null then 'completed' when error_code is not null then 'failed' else 'canceled' end)`
+export const ENDED_AS = sql`(case when completed_at is not null then 'completed' when error_code is not null then 'failed' else 'canceled' end)`
 
 /** Which jobs of all organizations, and how many: `read_max` bounds how many of those that ended are looked through. */
 export type WantedJobs = {

@@ -1,0 +1,2 @@
+-- Lists of what one person has submitted. Neither column changes, so no change of a job writes to it.
+create index video_jobs_of_person on video_jobs (org_id, user_id, id);
