@@ -83,6 +83,10 @@ const start = createRoute({
 const videos = createRoute({
   getParentRoute: () => shell,
   path: '/videos',
+  validateSearch: filtersOf(
+    ...(['search', 'user_id', 'status', 'model', 'created_after', 'created_before'] as const),
+    ...(['cost_min', 'cost_max', 'size'] as const),
+  ),
   component: lazyRouteComponent(() => withTexts('videos', import('./videos/page.tsx')), 'VideosPage'),
 })
 const video = createRoute({

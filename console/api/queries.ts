@@ -5,6 +5,7 @@ import {
   QueryCache,
   QueryClient,
   useInfiniteQuery,
+  useQueries,
   useQuery,
 } from '@tanstack/react-query'
 import type { Static } from 'typebox'
@@ -80,14 +81,22 @@ export function useBalance() {
 
 /** Who made these videos and files, by their ids, as far as it is known. */
 export function useMakers(ids: readonly string[]): ReadonlyMap<string, Maker> {
-  const { data } = useQuery({
-    queryKey: ['makers', ...ids],
-    queryFn: ({ signal }) => request<MakerList>('GET', '/console/makers', { query: { ids: ids.join() }, signal }),
-    staleTime: Number.POSITIVE_INFINITY,
-    placeholderData: (before) => before,
-    enabled: ids.length > 0,
+  return useMakersOfPages([ids])
+}
+
+/** The same of several pages of a list, each asked for on its own. */
+export function useMakersOfPages(pages: ReadonlyArray<readonly string[]>): ReadonlyMap<string, Maker> {
+  const answers = useQueries({
+    queries: pages.map((ids) => ({
+      queryKey: ['makers', ...ids],
+      queryFn: ({ signal }: { signal: AbortSignal }) =>
+        request<MakerList>('GET', '/console/makers', { query: { ids: ids.join() }, signal }),
+      staleTime: Number.POSITIVE_INFINITY,
+      placeholderData: keepPreviousData,
+      enabled: ids.length > 0,
+    })),
   })
-  return new Map(data?.data.map((maker) => [maker.id, maker]))
+  return new Map(answers.flatMap(({ data }) => data?.data.map((maker) => [maker.id, maker] as const) ?? []))
 }
 
 export type PagedList<T> = {

@@ -1,5 +1,7 @@
 import { Link } from '@tanstack/react-router'
 import { memo } from 'react'
+import type { Maker } from '../../../server/console/schema.ts'
+import { useSession } from '../../api/session.ts'
 import { useText } from '../../text/use-text.ts'
 import { StatusBadge } from '../../ui/data/badge.tsx'
 import { DateTime, Money } from '../../ui/data/format.tsx'
@@ -13,15 +15,15 @@ import { isRunning, type VideoJob } from '../jobs/job.ts'
 import type { Pending } from '../jobs/pending.ts'
 
 /** Height below the thumbnail in pixels, the same for all cards so that nothing moves; more where the reader spaces text out. */
-export const CARD_FOOT_PIXELS = 104
+export const CARD_FOOT_PIXELS = 124
 
 /** Most characters of a prompt on a card: two lines hold fewer, and screen readers read no more. */
 const SHOWN_MAX = 200
 
 const CARD = 'group block min-w-0 overflow-hidden rounded-xl border border-line bg-surface shadow-raised'
 
-/** A job in the gallery, linked to its page. */
-export const JobCard = memo(function JobCard({ job }: { job: VideoJob }) {
+/** A job in the gallery, linked to its page. `maker`: who submitted it, once that is known. */
+export const JobCard = memo(function JobCard({ job, maker }: { job: VideoJob; maker: Maker | undefined }) {
   const t = useText('videos')
   const runs = isRunning(job)
   return (
@@ -43,6 +45,7 @@ export const JobCard = memo(function JobCard({ job }: { job: VideoJob }) {
       </span>
       <CardFoot
         prompt={job.prompt}
+        maker={maker ? (maker.name ?? maker.user_id) : ''}
         status={<JobStatus job={job} short />}
         time={runs ? <Elapsed since={job.created_at} /> : <DateTime at={job.created_at} relative />}
         cost={
@@ -65,6 +68,7 @@ export const JobCard = memo(function JobCard({ job }: { job: VideoJob }) {
 /** The card of a request that is being submitted. */
 export function PendingCard({ pending }: { pending: Pending }) {
   const t = useText('videos')
+  const { user } = useSession()
   return (
     <div className={CARD}>
       <span className="relative block aspect-video overflow-hidden bg-sunken">
@@ -72,6 +76,7 @@ export function PendingCard({ pending }: { pending: Pending }) {
       </span>
       <CardFoot
         prompt={pending.request.prompt}
+        maker={user.name}
         status={
           <StatusBadge tone="accent" live>
             {t('status.sending')}
@@ -98,14 +103,16 @@ export function SkeletonCard() {
   )
 }
 
-type FootProps = Record<'status' | 'time' | 'cost', React.ReactNode> & { prompt: string }
+type FootProps = Record<'status' | 'time' | 'cost', React.ReactNode> & { prompt: string; maker: string }
 
-function CardFoot({ prompt, status, time, cost }: FootProps) {
+function CardFoot({ prompt, maker, status, time, cost }: FootProps) {
+  const t = useText('videos')
   return (
     <span className="flex flex-col px-3.5 pt-2.5 pb-3" style={{ minHeight: CARD_FOOT_PIXELS }}>
       <span className="line-clamp-2 text-sm [overflow-wrap:anywhere]">
         {readablePrompt(prompt).slice(0, SHOWN_MAX)}
       </span>
+      {maker !== '' && <span className="mt-1 truncate text-xs text-muted">{t('find.by', { name: maker })}</span>}
       <span className="mt-auto flex flex-wrap items-center gap-x-2 text-xs text-muted tabular-nums">
         {status}
         <span className="ms-auto shrink-0">{time}</span>

@@ -8,7 +8,10 @@ import { isRunning, type VideoJob, videoPath } from './job.ts'
 import { type KnownList, withJobs, withPage } from './list-pages.ts'
 import { forgetPending } from './pending.ts'
 
-const LIST_KEY = ['video-list'] as const
+/** Which jobs a list has, as the query of its requests; none for all. */
+export type ListFilter = Readonly<Record<string, string | number | boolean>>
+export const ALL: ListFilter = {}
+
 const PAGE_LIMIT = 100
 /** Pages out of view are dropped after this long, so that a long list uses no more memory than a short one. */
 const PAGE_KEPT_MS = 30_000
@@ -20,13 +23,19 @@ showLiveVideos((queries, videos) => {
 })
 
 /** One page of jobs, newest first; reading it also updates the known list. It is polled every `poll_ms` while one of its jobs runs. */
-export function pageQuery(queries: QueryClient, after: string | null, poll_ms: number | false = false) {
+export function pageQuery(
+  queries: QueryClient,
+  after: string | null,
+  poll_ms: number | false = false,
+  filter: ListFilter = ALL,
+) {
   return queryOptions({
-    queryKey: ['videos', 'page', after],
+    queryKey: pageKey(after, filter),
     queryFn: async ({ signal }) => {
-      const read = await request<Page<VideoJob>>('GET', '/v1/videos', { query: { limit: PAGE_LIMIT, after }, signal })
+      const query = { ...filter, limit: PAGE_LIMIT, after }
+      const read = await request<Page<VideoJob>>('GET', '/v1/videos', { query, signal })
       const page = { ...read, data: read.data.filter(({ id }) => !isDeleting(videoPath(id))) }
-      queries.setQueryData<KnownList>(LIST_KEY, (list) => withPage(list, after, page))
+      queries.setQueryData<KnownList>(listKey(filter), (list) => withPage(list, after, page))
       return page
     },
     gcTime: PAGE_KEPT_MS,
@@ -36,10 +45,13 @@ export function pageQuery(queries: QueryClient, after: string | null, poll_ms: n
   })
 }
 
+const pageKey = (after: string | null, filter: ListFilter) => ['videos', 'page', after, filter] as const
+const listKey = (filter: ListFilter) => ['video-list', filter] as const
+
 /** Where each page of the list begins, as far as it was read. */
-export function useKnownList(): KnownList | null {
+export function useKnownList(filter: ListFilter = ALL): KnownList | null {
   const { data } = useQuery<KnownList>({
-    queryKey: LIST_KEY,
+    queryKey: listKey(filter),
     queryFn: () => ({ pages: [], tail: { has_more: false, next: null } }),
     enabled: false,
     gcTime: Number.POSITIVE_INFINITY,
@@ -60,21 +72,31 @@ export function useJob(id: string) {
   })
 }
 
-/** Updates jobs wherever they are cached; new ones go to the top of the list. A job that has ended stays ended. */
+/**
+ * Updates jobs wherever they are cached; new ones go to the top of the list of all. A filtered list is asked for its first page again when
+ * there may be another job in it. A job that has ended stays ended.
+ */
 function applyJobs(queries: QueryClient, jobs: readonly VideoJob[]): void {
   const listed = pagesOf(queries).flatMap(([, { data }]) => data)
   const single = queries.getQueriesData<VideoJob>({ queryKey: ['videos', 'job'] }).flatMap(([, job]) => job ?? [])
   const shown = new Map([...listed, ...single].map((job) => [job.id, job]))
   const changed = new Map<string, VideoJob>()
   const added: VideoJob[] = []
+  let moved = false
   for (const job of jobs) {
     const known = shown.get(job.id)
+    if (known?.status !== job.status) moved = true
     if (!known) added.push(job)
     else if (isRunning(known) || !isRunning(job)) changed.set(job.id, job)
   }
   queries.setQueriesData<VideoJob>({ queryKey: ['videos', 'job'] }, (job) => job && (changed.get(job.id) ?? job))
   queries.setQueriesData<Page<VideoJob>>({ queryKey: ['videos', 'page'] }, (page) => page && withJobs(page, changed))
   for (const job of added.toSorted((a, b) => (a.id < b.id ? -1 : 1))) addFirst(queries, job)
+  if (moved) void queries.invalidateQueries({ predicate: ({ queryKey }) => isFilteredHead(queryKey) })
+}
+
+function isFilteredHead([noun, kind, after, filter]: QueryKey): boolean {
+  return noun === 'videos' && kind === 'page' && after === null && Object.keys(filter as ListFilter).length > 0
 }
 
 export function applyJob(queries: QueryClient, job: VideoJob): void {
@@ -84,23 +106,23 @@ export function applyJob(queries: QueryClient, job: VideoJob): void {
 /** Removes a deleted job from the cache. */
 export function forgetJob(queries: QueryClient, id: string): void {
   queries.removeQueries({ queryKey: ['videos', 'job', id] })
-  const holding = pagesOf(queries).find(([, page]) => page.data.some((job) => job.id === id))
-  if (!holding) return
-  const [key, page] = holding
-  const left = { ...page, data: page.data.filter((job) => job.id !== id) }
-  const after = key[2] as string | null
-  queries.setQueryData(key, left)
-  queries.setQueryData<KnownList>(LIST_KEY, (list) => withPage(list, after, left))
+  for (const [key, page] of pagesOf(queries)) {
+    if (!page.data.some((job) => job.id === id)) continue
+    const left = { ...page, data: page.data.filter((job) => job.id !== id) }
+    const [, , after, filter] = key as ReturnType<typeof pageKey>
+    queries.setQueryData(key, left)
+    queries.setQueryData<KnownList>(listKey(filter), (list) => withPage(list, after, left))
+  }
 }
 
 function addFirst(queries: QueryClient, job: VideoJob): void {
-  const key = ['videos', 'page', null]
+  const key = pageKey(null, ALL)
   const head = queries.getQueryData<Page<VideoJob>>(key)
   if (!head || (head.first_id !== null && head.first_id > job.id)) return
   forgetPending(queries, ({ request: { prompt } }) => prompt === job.prompt)
   const page = { ...head, data: [job, ...head.data], first_id: job.id, last_id: head.last_id ?? job.id }
   queries.setQueryData(key, page)
-  queries.setQueryData<KnownList>(LIST_KEY, (list) => withPage(list, null, page))
+  queries.setQueryData<KnownList>(listKey(ALL), (list) => withPage(list, null, page))
 }
 
 function findInPages(queries: QueryClient, id: string): VideoJob | undefined {

@@ -1,17 +1,20 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { VideoJob } from './job.ts'
-import { jobsWithin, type KnownList, lengthOf, placeOf, withPage } from './list-pages.ts'
+import { dayOf, jobsWithin, joined, type KnownList, lengthOf, placeOf, withPage } from './list-pages.ts'
 
 const PAGE = 5
 
 /** The service: ids, newest first. */
 function serve(ids: readonly string[], after: string | null) {
   const older = ids.filter((id) => after === null || id < after)
-  const data = older.slice(0, PAGE).map((id) => ({ id }) as VideoJob)
+  const data = older.slice(0, PAGE).map((id) => ({ id, created_at: createdAt(id) }) as VideoJob)
   const last_id = data.at(-1)?.id ?? null
   return { data, first_id: data[0]?.id ?? null, last_id, has_more: older.length > PAGE }
 }
+
+/** Three jobs a day. */
+const createdAt = (id: string) => Math.floor(Number(id.slice(1)) / 3) * 86_400
 
 /** Ids from `newest` down. */
 const idsFrom = (newest: number, count: number) => Array.from({ length: count }, (_, at) => `v${1000 + newest - at}`)
@@ -40,6 +43,8 @@ test('a list read page by page shows every job once, in order', () => {
     const ids = idsFrom(count, count)
     const list = readAll(ids)
     assert.deepEqual(shown(list, ids), ids)
+    const days = joined(ids.map((id) => ({ day: dayOf(createdAt(id)), count: 1 })))
+    assert.deepEqual(joined(list.pages.flatMap((mark) => mark.days)), days)
     assert.deepEqual(list.tail, { has_more: false, next: null })
   }
 })

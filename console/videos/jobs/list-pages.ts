@@ -11,7 +11,11 @@ export type PageMark = {
   /** Jobs strictly older than this id; null for the newest. */
   after: string | null
   count: number
+  days: readonly DayRun[]
 }
+
+/** Jobs in a row that were created on one day, `YYYY-MM-DD` where the reader is. */
+export type DayRun = { day: string; count: number }
 
 /** Whether more pages follow those known, and their cursor. */
 export type Tail = { has_more: boolean; next: string | null }
@@ -24,15 +28,43 @@ export function withPage(list: KnownList | undefined, after: string | null, page
   const at = pages.findIndex((mark) => mark.after === after)
   const next = at < 0 ? undefined : pages[at + 1]
   if (next) {
-    const mark = { after, count: jobsWithin(page.data, next.after).length }
-    // More jobs arrived than one page holds: another page begins where this one ends, with at least one job.
+    const mark = markOf(after, jobsWithin(page.data, next.after))
+    // More jobs arrived than one page holds: another page begins where this one ends, with at least one job as far as is known.
     const between = page.has_more && page.last_id !== null && page.last_id > next.after!
-    const added = between ? [{ after: page.last_id, count: 1 }] : []
+    const added = between
+      ? [{ after: page.last_id, ...ofRuns(mark.days.slice(-1).map((run) => ({ ...run, count: 1 }))) }]
+      : []
     return { pages: [...pages.slice(0, at), mark, ...added, ...pages.slice(at + 1)], tail: list!.tail }
   }
   const before = at < 0 ? pages : pages.slice(0, at)
   const tail = { has_more: page.has_more, next: page.has_more ? page.last_id : null }
-  return { pages: [...before, { after, count: page.data.length }], tail }
+  return { pages: [...before, markOf(after, page.data)], tail }
+}
+
+function markOf(after: string | null, jobs: readonly VideoJob[]): PageMark {
+  return { after, ...ofRuns(joined(jobs.map(({ created_at }) => ({ day: dayOf(created_at), count: 1 })))) }
+}
+
+function ofRuns(days: readonly DayRun[]): Omit<PageMark, 'after'> {
+  return { count: days.reduce((sum, { count }) => sum + count, 0), days }
+}
+
+/** The day of a time in Unix seconds. */
+export function dayOf(seconds: number): string {
+  const at = new Date(seconds * 1000)
+  const two = (part: number) => String(part).padStart(2, '0')
+  return `${at.getFullYear()}-${two(at.getMonth() + 1)}-${two(at.getDate())}`
+}
+
+/** Neighbors of one day as one. */
+export function joined(runs: readonly DayRun[]): DayRun[] {
+  const all: DayRun[] = []
+  for (const { day, count } of runs) {
+    const last = all.at(-1)
+    if (last?.day === day) last.count += count
+    else all.push({ day, count })
+  }
+  return all
 }
 
 /** The jobs of a page that are newer than or as old as where the next one begins. Ids are sortable by time. */

@@ -1,0 +1,30 @@
+import type en from '../../en/videos/find.ts'
+
+/** 一覧で動画を探すための文言。 */
+export default {
+  search: 'プロンプトを検索',
+  filters: '絞り込み',
+  filters_on_one: '絞り込み（{{count}} 件）',
+  filters_on_other: '絞り込み（{{count}} 件）',
+  clear: 'すべて解除',
+  person: '送信した人',
+  everybody: '全員',
+  you: '自分',
+  somebody: '退会したメンバー {{id}}',
+  status: '状態',
+  any_status: 'すべての状態',
+  running: '処理中',
+  model: 'モデル',
+  any_model: 'すべてのモデル',
+  from: '開始日',
+  to: '終了日',
+  cost_min: '費用の下限',
+  cost_max: '費用の上限',
+  card_size: 'カードの大きさ',
+  today: '今日',
+  yesterday: '昨日',
+  searching: '以前の動画を調べています…',
+  none_title: '一致する動画はありません',
+  none: '検索語を短くするか、絞り込みを解除してください。動画は終了後 30 日間保存されます。',
+  by: '送信：{{name}}',
+} satisfies Record<keyof typeof en, unknown>
