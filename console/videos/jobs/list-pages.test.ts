@@ -67,6 +67,27 @@ test('deleted jobs leave neither a gap nor a duplicate', () => {
   assert.deepEqual(shown(list, ids), ids)
 })
 
+test('what a filtered page no longer looks at, as jobs came in since, is read again', () => {
+  const LOOKED_AT = 6
+  const [wanted] = idsFrom(7, 1)
+  const readFiltered = (list: KnownList | undefined, ids: readonly string[], after: string | null) => {
+    const older = ids.filter((id) => after === null || id < after)
+    const seen = older.slice(0, LOOKED_AT)
+    const data = seen.filter((id) => id === wanted).map((id) => ({ id, created_at: createdAt(id) }) as VideoJob)
+    const has_more = older.length > LOOKED_AT
+    return withPage(list, after, { data, first_id: wanted!, last_id: seen.at(-1) ?? null, has_more })
+  }
+  const before = idsFrom(12, 12)
+  let list = readFiltered(undefined, before, null)
+  list = readFiltered(list, before, list.tail.next)
+  assert.equal(lengthOf(list.pages), 1)
+  const ids = [...idsFrom(14, 2), ...before]
+  list = readFiltered(list, ids, null)
+  // The gallery reads the pages of the places that it shows.
+  for (const { after, count } of list.pages) if (count > 0) list = readFiltered(list, ids, after)
+  assert.equal(lengthOf(list.pages), 1)
+})
+
 test('a place beyond the end is null', () => {
   assert.equal(placeOf(readAll(idsFrom(6, 6)).pages, 6), null)
 })

@@ -29,11 +29,10 @@ export function withPage(list: KnownList | undefined, after: string | null, page
   const next = at < 0 ? undefined : pages[at + 1]
   if (next) {
     const mark = markOf(after, jobsWithin(page.data, next.after))
-    // More jobs arrived than one page holds: another page begins where this one ends, with at least one job as far as is known.
+    // More jobs arrived than one page holds: another page begins where this one ends, with at least one job until it is read.
     const between = page.has_more && page.last_id !== null && page.last_id > next.after!
-    const added = between
-      ? [{ after: page.last_id, ...ofRuns(mark.days.slice(-1).map((run) => ({ ...run, count: 1 }))) }]
-      : []
+    const day = mark.days.at(-1)?.day ?? dayOf(Date.now() / 1000)
+    const added = between ? [{ after: page.last_id, ...ofRuns([{ day, count: 1 }]) }] : []
     return { pages: [...pages.slice(0, at), mark, ...added, ...pages.slice(at + 1)], tail: list!.tail }
   }
   const before = at < 0 ? pages : pages.slice(0, at)
