@@ -16,7 +16,7 @@ const MAY_IMPORT = {
   files: [...BELOW, 'media', 'catalog', 'billing'],
   chat: [...DOMAIN, 'catalog', 'files', 'billing'],
   videos: [...DOMAIN, 'catalog', 'files', 'billing', 'events'],
-  console: [...DOMAIN, 'files', 'billing', 'videos'],
+  console: [...DOMAIN, 'catalog', 'files', 'billing', 'videos'],
   responses: [...DOMAIN, 'catalog', 'files', 'billing', 'events', 'chat'],
   reload: [...DOMAIN, 'videos'],
   webhooks: [...DOMAIN, 'events', 'nodes'],

@@ -92,6 +92,7 @@ const videos = createRoute({
 const video = createRoute({
   getParentRoute: () => shell,
   path: '/videos/$id',
+  validateSearch: filtersOf('with'),
   component: lazyRouteComponent(() => withTexts('videos', import('./videos/job/page.tsx')), 'VideoPage'),
 })
 const chat = createRoute({

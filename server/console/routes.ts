@@ -6,6 +6,7 @@ import { newPage, pageLanguage, sendPage } from '../platform/http/page.ts'
 import { openEventStream } from '../platform/http/sse.ts'
 import { VERSION } from '../platform/start/version.ts'
 import { termsUrl } from '../videos/acceptance.ts'
+import { estimateEndpoint } from './estimate.ts'
 import type { LiveEvents } from './live-events.ts'
 import { readMakers, readSubmitters } from './makers.ts'
 import { SiteView } from './schema.ts'
@@ -13,7 +14,7 @@ import { termsPage } from './terms-page.ts'
 
 /** What the console needs besides people, keys and money. `live` serves its event stream. */
 export function consoleEndpoints(live: LiveEvents): readonly Endpoint[] {
-  return [readSite, readTerms, readMakers, readSubmitters, streamEvents(live)]
+  return [readSite, readTerms, readMakers, readSubmitters, estimateEndpoint(), streamEvents(live)]
 }
 
 const readSite = endpoint({

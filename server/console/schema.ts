@@ -1,4 +1,5 @@
 import Type, { type Static } from 'typebox'
+import { ASPECT_RATIOS } from '../engines/video/contract.ts'
 
 /** What the console reads besides its session. Source: docs/api/console.md. */
 export const SiteView = Type.Object({
@@ -41,3 +42,22 @@ const Submitter = Type.Object({
 export type Submitter = Static<typeof Submitter>
 export const SubmitterList = Type.Object({ object: Type.Literal('list'), data: Type.Array(Submitter) })
 export type SubmitterList = Static<typeof SubmitterList>
+
+export const EstimateQuery = Type.Object({
+  model: Type.String({ minLength: 1, maxLength: 256, description: 'Id of a video model.' }),
+  seconds: Type.Integer({ minimum: 4, maximum: 15 }),
+  aspect_ratio: Type.Enum([...ASPECT_RATIOS]),
+})
+const Spread = Type.Union(
+  [Type.Object({ typical: Type.Integer(), low: Type.Integer(), high: Type.Integer() }), Type.Null()],
+  { description: 'Median, and what nine of ten exceed and stay below; null with fewer than five jobs.' },
+)
+export const EstimateView = Type.Object({
+  object: Type.Literal('video_estimate'),
+  model: Type.String(),
+  seconds: Type.Integer(),
+  aspect_ratio: Type.Enum([...ASPECT_RATIOS]),
+  total_seconds: Spread,
+  waiting_seconds: Spread,
+})
+export type EstimateView = Static<typeof EstimateView>

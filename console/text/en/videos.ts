@@ -1,8 +1,12 @@
+import estimate from './videos/estimate.ts'
 import examples from './videos/examples.ts'
 import find from './videos/find.ts'
+import viewer from './videos/viewer.ts'
 
 export default {
+  estimate,
   find,
+  viewer,
   title: 'Videos',
   new_video: 'New video',
   gallery: 'Videos, newest first',

@@ -1,9 +1,13 @@
 import type en from '../en/videos.ts'
+import estimate from './videos/estimate.ts'
 import examples from './videos/examples.ts'
 import find from './videos/find.ts'
+import viewer from './videos/viewer.ts'
 
 export default {
+  estimate,
   find,
+  viewer,
   title: '動画',
   new_video: '新しい動画',
   gallery: '動画（新しい順）',

@@ -1,17 +1,19 @@
-import { useParams } from '@tanstack/react-router'
+import { useNavigate, useParams, useSearch } from '@tanstack/react-router'
 import { ArrowLeft, Clapperboard } from 'lucide-react'
+import { lazy, Suspense } from 'react'
 import { failureOf } from '../../api/failure.ts'
 import { useText } from '../../text/use-text.ts'
 import { useBackTo } from '../../ui/back.ts'
 import { Button, ButtonLink } from '../../ui/button.tsx'
 import { CopyButton } from '../../ui/data/code.tsx'
-import { FailureNote } from '../../ui/failure-note.tsx'
+import { FailureNote, Note } from '../../ui/failure-note.tsx'
 import { Card, EmptyState, PageHeader, Skeleton, usePageTitle } from '../../ui/layout.tsx'
 import { useDeleting } from '../../ui/overlay/undo.tsx'
 import { useTitleFocus } from '../../ui/title-focus.ts'
 import { readablePrompt } from '../draft/prompt.ts'
 import { isRunning, type VideoJob, videoPath } from '../jobs/job.ts'
 import { useJob } from '../jobs/job-cache.ts'
+import { Neighbors } from '../viewer/neighbors.tsx'
 import { VideoActions } from './actions.tsx'
 import { JobDetails } from './details.tsx'
 import { VideoPlayer } from './player.tsx'
@@ -19,14 +21,22 @@ import { EndedJob, RunningJob } from './progress.tsx'
 import { JobStatus } from './status.tsx'
 import { useUseAgain } from './use-again.ts'
 
-/** The page of one video: player, progress, or why it failed. */
+const Compare = lazy(() => import('../viewer/compare.tsx').then((module) => ({ default: module.Compare })))
+
+/** The page of one video: player, progress, or why it failed; with another one in its address, both side by side. */
 export function VideoPage() {
   const { id } = useParams({ from: '/shell/videos/$id' })
+  const { with: other } = useSearch({ from: '/shell/videos/$id' })
   const { data: job, error, refetch } = useJob(id)
   const isDeleted = useDeleting().has(videoPath(id))
+  if (typeof other === 'string' && job?.status === 'completed' && !isDeleted)
+    return <Comparison job={job} other={other} />
   return (
     <>
-      <BackLink />
+      <div className="mb-3 flex items-center justify-between gap-2">
+        <BackLink />
+        <Neighbors id={id} />
+      </div>
       {isDeleted ? (
         <MissingVideo />
       ) : job ? (
@@ -38,11 +48,45 @@ export function VideoPage() {
   )
 }
 
+/** Two clips with one playhead, once both are read. */
+function Comparison({ job, other }: { job: VideoJob; other: string }) {
+  const t = useText('videos')
+  const navigate = useNavigate()
+  const second = useJob(other)
+  const isDeleted = useDeleting().has(videoPath(other))
+  const end = () => void navigate({ to: '/videos/$id', params: { id: job.id }, search: {}, replace: true })
+  const isMissing = second.error !== null || isDeleted || (second.data && second.data.status !== 'completed')
+  return (
+    <>
+      <div className="mb-3">
+        <BackLink />
+      </div>
+      {isMissing ? (
+        <>
+          <PageHeader title={t('viewer.compare_title')} />
+          <Note tone="warning">{t('viewer.compare_missing')}</Note>
+          <Button className="mt-4" onClick={end}>
+            {t('viewer.compare_end')}
+          </Button>
+        </>
+      ) : (
+        <Suspense fallback={<Skeleton className="h-80 w-full rounded-xl" />}>
+          {second.data ? (
+            <Compare jobs={[job, second.data]} onEnd={end} />
+          ) : (
+            <Skeleton className="h-80 w-full rounded-xl" />
+          )}
+        </Suspense>
+      )}
+    </>
+  )
+}
+
 function BackLink() {
   const t = useText('videos')
   const { onClick } = useBackTo('/videos')
   return (
-    <ButtonLink to="/videos" onClick={onClick} variant="ghost" size="sm" icon={<ArrowLeft />} className="-ms-2.5 mb-3">
+    <ButtonLink to="/videos" onClick={onClick} variant="ghost" size="sm" icon={<ArrowLeft />} className="-ms-2.5">
       {t('back')}
     </ButtonLink>
   )
@@ -99,7 +143,7 @@ function Video({ job }: { job: VideoJob }) {
 function VideoContent({ job }: { job: VideoJob }) {
   const t = useText('videos')
   const fillStudio = useUseAgain()
-  if (job.status === 'completed') return <VideoPlayer job={job} />
+  if (job.status === 'completed') return <VideoPlayer key={job.id} job={job} />
   if (isRunning(job)) return <RunningJob job={job} />
   const again = <Button onClick={() => void fillStudio(job)}>{t('use_again')}</Button>
   return <EndedJob job={job} action={again} />

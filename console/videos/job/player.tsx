@@ -1,23 +1,42 @@
-import { useEffect, useMemo, useState } from 'react'
+import { useNavigate } from '@tanstack/react-router'
+import { Columns2 } from 'lucide-react'
+import { useEffect, useMemo, useRef, useState } from 'react'
 import { useText } from '../../text/use-text.ts'
+import { Button } from '../../ui/button.tsx'
 import { Note } from '../../ui/failure-note.tsx'
 import { widthByHeight } from '../draft/draft.ts'
 import { contentPath, type VideoJob } from '../jobs/job.ts'
+import { ComparePicker } from '../viewer/compare-picker.tsx'
+import { Transport } from '../viewer/transport.tsx'
+import { timeOfFrame, useFrameRate, useSpeed, useViewing } from '../viewer/viewing.ts'
 import { captionsOf } from './captions.ts'
 
-/** The video with the browser's own controls. Its box has the right aspect ratio before anything loads. */
+/** The video with the browser's own controls and those of the viewer. Its box has the right aspect ratio before anything loads. */
 export function VideoPlayer({ job }: { job: VideoJob }) {
   const t = useText('videos')
+  const navigate = useNavigate()
   const [broken, setBroken] = useState(false)
+  const [choosing, setChoosing] = useState(false)
   const captions = useTextUrl(useMemo(() => captionsOf(job.prompt, job.seconds), [job.prompt, job.seconds]))
+  const player = useRef<HTMLVideoElement>(null)
+  const { loop } = useViewing()
+  const rate = useFrameRate(player)
+  useSpeed([player])
+  const step = (frames: 1 | -1) => {
+    const video = player.current!
+    video.pause()
+    video.currentTime = Math.min(video.duration || 0, timeOfFrame(video.currentTime, frames, rate.current))
+  }
   return (
     <div className="flex flex-col gap-3">
       <VideoFrame job={job}>
         {/* biome-ignore lint/a11y/useMediaCaption: the captions come a moment later. */}
         <video
+          ref={player}
           src={contentPath(job.id)}
           poster={contentPath(job.id, 'thumbnail')}
           controls
+          loop={loop}
           playsInline
           preload="metadata"
           aria-label={t('player', { prompt: job.prompt.slice(0, 200) })}
@@ -28,12 +47,27 @@ export function VideoPlayer({ job }: { job: VideoJob }) {
         </video>
       </VideoFrame>
       {broken && <Note tone="warning">{t('player_failed')}</Note>}
+      <Transport onStep={step}>
+        <Button icon={<Columns2 />} className="ms-auto" onClick={() => setChoosing(true)}>
+          {t('viewer.compare')}
+        </Button>
+      </Transport>
+      <p className="text-xs text-muted pointer-coarse:hidden">{t('viewer.keys')}</p>
+      {choosing && (
+        <ComparePicker
+          job={job}
+          onClose={() => setChoosing(false)}
+          onChoose={(other) =>
+            void navigate({ to: '/videos/$id', params: { id: job.id }, search: { with: other }, replace: true })
+          }
+        />
+      )}
     </div>
   )
 }
 
 /** A box with the aspect ratio of the job, as large as the window allows. */
-function VideoFrame({ job, children }: { job: VideoJob; children: React.ReactNode }) {
+export function VideoFrame({ job, children }: { job: VideoJob; children: React.ReactNode }) {
   const ratio = widthByHeight(job.aspect_ratio)
   return (
     <div className="overflow-hidden rounded-xl border border-line bg-sunken">

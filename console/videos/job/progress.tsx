@@ -4,6 +4,7 @@ import { cx } from '../../ui/class-names.ts'
 import { useFormat } from '../../ui/data/format.tsx'
 import { ProgressBar } from '../../ui/data/progress.tsx'
 import { Card, EmptyState } from '../../ui/layout.tsx'
+import { useEstimateText } from '../jobs/estimate.ts'
 import type { VideoJob } from '../jobs/job.ts'
 import { Elapsed } from './status.tsx'
 import { PlaceholderThumbnail } from './thumbnail.tsx'
@@ -15,6 +16,7 @@ export function RunningJob({ job }: { job: VideoJob }) {
   const t = useText('videos')
   const at = (STEPS as readonly string[]).indexOf(job.status)
   const now = STEPS[at] ?? 'other'
+  const estimate = useEstimateText(job)
   return (
     <div className="flex flex-col gap-4">
       <div className="aspect-video max-h-[46dvh] overflow-hidden rounded-xl border border-line">
@@ -41,7 +43,9 @@ export function RunningJob({ job }: { job: VideoJob }) {
         <div className="mt-4 flex flex-col gap-2">
           <ProgressBar share={job.progress / 100} label={t('progress')} />
           <p className="flex flex-wrap justify-between gap-x-4 gap-y-1 text-[0.8125rem] text-muted">
-            <span>{t(`status_long.${now}`)}</span>
+            <span>
+              {t(`status_long.${now}`)} <span data-estimate>{estimate}</span>
+            </span>
             <span>
               {t('elapsed')} <Elapsed since={job.created_at} />
             </span>

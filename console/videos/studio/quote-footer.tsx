@@ -25,6 +25,8 @@ export type Obstacle =
 
 type Props = {
   price: Price | null
+  /** How long it is likely to take, in words. */
+  estimate: string | null
   obstacle: Obstacle | null
   /** The person has tried to submit: the obstacle is emphasized. */
   tried: boolean
@@ -36,7 +38,7 @@ type Props = {
 }
 
 /** The price, the balance left, and the button that submits, or the reason why it cannot. */
-export function QuoteFooter({ price, obstacle, tried, busy, failure, terms, onSubmit }: Props) {
+export function QuoteFooter({ price, estimate, obstacle, tried, busy, failure, terms, onSubmit }: Props) {
   const t = useText('videos')
   const reason = useId()
   const hadTerms = useRef(false)
@@ -45,7 +47,7 @@ export function QuoteFooter({ price, obstacle, tried, busy, failure, terms, onSu
   }, [terms])
   return (
     <div className="flex flex-col gap-3">
-      <Cost price={price} />
+      <Cost {...{ price, estimate }} />
       {failure && <RefusalNote failure={failure} price={price} />}
       {terms ?? <Generate {...{ obstacle, busy, onSubmit, hadTerms }} described={reason} />}
       <p
@@ -95,7 +97,7 @@ function Generate({ obstacle, busy, onSubmit, described, hadTerms }: GeneratePro
   )
 }
 
-function Cost({ price }: { price: Price | null }) {
+function Cost({ price, estimate }: Pick<Props, 'price' | 'estimate'>) {
   const t = useText('videos')
   const { money } = useFormat()
   const { data: balance } = useBalance()
@@ -116,6 +118,11 @@ function Cost({ price }: { price: Price | null }) {
       <dd className="col-span-2 text-[0.8125rem] text-muted" data-left>
         {balance && price ? <Left {...{ balance, price }} /> : <Skeleton className="my-0.5 h-4 w-48" />}
       </dd>
+      {estimate !== null && (
+        <dd className="col-span-2 text-[0.8125rem] text-muted" data-estimate>
+          {estimate}
+        </dd>
+      )}
     </dl>
   )
 }

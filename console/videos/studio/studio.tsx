@@ -16,6 +16,7 @@ import { changeDraft, closeEarlierDraft, useDraft, useEarlierDraft } from '../dr
 import { fitTo, ratiosOf, secondsOf, unfitFiles } from '../draft/models.ts'
 import { attachAnywhere } from '../draft/uploads.ts'
 import { InputsField } from '../inputs/inputs-field.tsx'
+import { useEstimateText } from '../jobs/estimate.ts'
 import { AspectRatioField } from './aspect-ratio-field.tsx'
 import { ModelPicker } from './model-picker.tsx'
 import { PromptField } from './prompt-field.tsx'
@@ -37,6 +38,7 @@ export function Studio() {
   const submission = useSubmission(kept)
   const [tried, setTried] = useState(false)
   const price = priceOf(model, draft)
+  const estimate = useEstimateText({ ...draft, model: model?.id ?? null })
   const untranslated = useUntranslated(draft.prompt)
   const obstacle = obstacleOf({ draft, untranslated, model, models, acceptance, available, price })
   const submit = () => {
@@ -84,7 +86,7 @@ export function Studio() {
       </div>
       <div className="flex flex-col gap-3 border-t border-line px-4 pt-3.5 pb-3 sm:px-5">
         <QuoteFooter
-          {...{ price, obstacle, tried: tried && obstacle !== null }}
+          {...{ price, estimate, obstacle, tried: tried && obstacle !== null }}
           busy={submission.busy}
           failure={submission.failure}
           terms={acceptance && !acceptance.accepted ? <TermsNote acceptance={acceptance} /> : null}

@@ -103,6 +103,8 @@ export const JAPANESE_OPERATIONS: Readonly<Record<string, string>> = {
   'Whether members may delete what others have made.': 'ほかの人が作成したものをメンバーが削除できるかどうか。',
   'For owners and admins.': 'オーナーと管理者のみ。',
   'What is gone, or another organization’s, is left out.': 'すでにないものや、ほかの組織のものは含まれません。',
+  'From the last 50 completed jobs of the model with this length and aspect ratio.':
+    'このモデル、長さ、アスペクト比で最近完成した 50 件から求めます。',
   'Each with their role.': 'それぞれのロールも示します。',
   'The last owner of an organization keeps that role.': '組織の最後のオーナーのロールは変更できません。',
   'Their API keys in it are revoked.': 'この組織でのその人の API キーは無効になります。',

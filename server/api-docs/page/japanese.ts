@@ -155,6 +155,9 @@ export const JAPANESE: Readonly<Record<string, string>> = {
   'Who made these videos and files of this organization': 'この組織の動画とファイルを作成した人',
   'Ids of videos and files, with commas between, at most 200.': '動画とファイルの ID。コンマ区切りで 200 件まで。',
   'Of the video or file.': '動画またはファイルの ID。',
+  'How long a video is likely to take': '動画の作成にかかる時間の目安',
+  'Median, and what nine of ten exceed and stay below; null with fewer than five jobs.':
+    '中央値と、10 件中 9 件が上回る値・下回る値。5 件未満の場合は null。',
   'List the people of this organization': 'この組織のメンバーの一覧',
   'Give a person another role': 'メンバーの権限を変更する',
   'Remove a member from this organization': 'この組織からメンバーを削除する',

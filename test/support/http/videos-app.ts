@@ -130,3 +130,26 @@ export async function jobsOf(app: TestApp, org_id: string): Promise<number> {
   ])
   return rows[0].count
 }
+
+/** Writes completed jobs that took these times straight into the table, the first one completed longest ago. Their clips cannot be read. */
+export async function insertCompletedJobs(
+  { pool }: Pick<TestApp['database'], 'pool'>,
+  { org_id, user_id }: { org_id: string; user_id: string },
+  options: { took_seconds: readonly number[]; waited_seconds?: number } & Partial<
+    Record<'model' | 'aspect_ratio', string>
+  > & {
+      seconds?: number
+    },
+): Promise<void> {
+  const { took_seconds, waited_seconds = 0, model = 'instant-1', seconds = 8, aspect_ratio = '16:9' } = options
+  await pool.query(
+    `insert into video_jobs (id, org_id, user_id, request_id, model, prompt, seconds, aspect_ratio, inputs, status, per_second, cost,
+                             currency, created_at, queued_at, render_started_at, completed_at, finished_at, next_run_at, progress, blob_key,
+                             output_sha256, output_size_bytes)
+     select 'video_01' || upper(substr(md5(random()::text), 1, 24)), $1, $2, 'req_1', $3, 'A boat', $4::int, $5, '[]', 'completed', 1, $4::int, 'usd',
+            ended - took * interval '1 second', ended - took * interval '1 second', ended - (took - $6::float8) * interval '1 second',
+            ended, ended, ended, 100, repeat('0', 64), repeat('0', 64), 1
+     from unnest($7::float8[]) with ordinality as given (took, n), lateral (select now() - interval '1 hour' + n * interval '1 microsecond') as at (ended)`,
+    [org_id, user_id, model, seconds, aspect_ratio, waited_seconds, took_seconds],
+  )
+}
