@@ -195,3 +195,63 @@ function silence(seconds: number): Buffer {
   const samples = Buffer.alloc(8000 * 2 * seconds)
   return Buffer.concat([wavHeader(samples.length, { rate: 8000, channels: 1 }), samples])
 }
+
+test('references are moved by mouse, touch and button, and the prompt names them from the list in their order', async () => {
+  const { page, close, screenshot } = await openConsole(browser, { app, as: await newCustomer(app), path: '/videos' })
+  await mode(page, 'References').click()
+  const three = ['a.png', 'b.png', 'c.png'].map((name) => ({ name, mimeType: 'image/png', buffer: picture }))
+  await choose(page, 'Images', three)
+  const rows = page.getByRole('group', { name: 'Images' }).getByRole('listitem')
+  const names = async () => (await rows.allInnerTexts()).map((text) => /\w\.png/.exec(text)![0])
+  await rows.nth(2).getByText('KB').or(rows.nth(2).getByText('byte')).waitFor()
+  const middle = async (at: number) => {
+    const { x, y, width, height } = (await rows.nth(at).locator('[data-drag]').boundingBox())!
+    return [x + width / 2, y + height / 2] as const
+  }
+  const [from, to] = [await middle(0), await middle(2)]
+  await page.mouse.move(...from)
+  await page.mouse.down()
+  await page.mouse.move(to[0], to[1] + 10, { steps: 8 })
+  await page.mouse.up()
+  assert.deepEqual(await names(), ['b.png', 'c.png', 'a.png'])
+  await page.getByText('a.png is now <Picture 3>.').waitFor({ state: 'attached' })
+  const touch = await page.context().newCDPSession(page)
+  const finger = async (type: 'touchStart' | 'touchMove' | 'touchEnd', place?: readonly [number, number]) =>
+    touch.send('Input.dispatchTouchEvent', { type, touchPoints: place ? [{ x: place[0], y: place[1] }] : [] })
+  await finger('touchStart', await middle(2))
+  await finger('touchMove', [(await middle(0))[0], (await middle(0))[1] - 10])
+  await finger('touchEnd')
+  assert.deepEqual(await names(), ['a.png', 'b.png', 'c.png'])
+  const later = page.getByRole('button', { name: 'Move a.png later' })
+  for (let i = 0; i < 3; i += 1) await later.press('Enter')
+  assert.deepEqual(await names(), ['b.png', 'c.png', 'a.png'])
+  assert.ok(await later.evaluate((each) => each === document.activeElement), 'the focus stays')
+
+  await prompt(page).fill('In the style of, a cat')
+  await prompt(page).evaluate((area: HTMLTextAreaElement) => area.setSelectionRange(15, 15))
+  await rows.nth(1).getByRole('button', { name: 'Insert <Picture 2> into the prompt' }).click()
+  assert.equal(await prompt(page).inputValue(), 'In the style of <Picture 2>, a cat')
+  await prompt(page).press('Control+z')
+  assert.equal(await prompt(page).inputValue(), 'In the style of, a cat')
+  await prompt(page).fill('<Picture 4> beside <Picture 1>, with <Audio 1>')
+  await page.getByText('The prompt names <Picture 4>, <Audio 1>, but there is no such file.').waitFor()
+  await screenshot('videos-references')
+  assert.deepEqual(await findBarriers(page), [])
+  await close()
+})
+
+test('a dialogue tag without its other half is pointed out at the prompt, and shown in it', async () => {
+  const { page, close } = await openConsole(browser, { app, as: await newCustomer(app), path: '/videos' })
+  await prompt(page).fill('He waves. <d>Hello</d> Then <d>bye')
+  await page.getByText('A <d> is never closed. Put </d> after the spoken words.').waitFor()
+  await page.getByRole('button', { name: 'Show', exact: true }).click()
+  const selected = () =>
+    prompt(page).evaluate(({ selectionStart, selectionEnd }: HTMLTextAreaElement) => [selectionStart, selectionEnd])
+  assert.deepEqual(await selected(), [28, 31])
+  assert.deepEqual(await findBarriers(page), [])
+  await prompt(page).fill('bye</d>')
+  await page.getByText('A </d> has no <d> before it. Put <d> before the spoken words.').waitFor()
+  await prompt(page).fill('<d>bye</d>')
+  await page.getByText('A </d> has no').waitFor({ state: 'detached' })
+  await close()
+})

@@ -1,11 +1,13 @@
 import estimate from './videos/estimate.ts'
 import examples from './videos/examples.ts'
 import find from './videos/find.ts'
+import references from './videos/references.ts'
 import viewer from './videos/viewer.ts'
 
 export default {
   estimate,
   find,
+  references,
   viewer,
   title: 'Videos',
   new_video: 'New video',

@@ -2,11 +2,13 @@ import type en from '../en/videos.ts'
 import estimate from './videos/estimate.ts'
 import examples from './videos/examples.ts'
 import find from './videos/find.ts'
+import references from './videos/references.ts'
 import viewer from './videos/viewer.ts'
 
 export default {
   estimate,
   find,
+  references,
   viewer,
   title: '動画',
   new_video: '新しい動画',

@@ -32,3 +32,30 @@ export function dialogueOf(prompt: string): string[] {
 export function readablePrompt(prompt: string): string {
   return prompt.replaceAll(/<d>([\s\S]*?)<\/d>/g, '“$1”')
 }
+
+/** What a prompt calls the file at this place of a kind, from 1. Source: docs/api/videos.md, references. */
+const NAMES = { images: 'Picture', videos: 'Video', audio: 'Audio' } as const
+export type NamedSlot = keyof typeof NAMES
+
+export function referenceName(slot: NamedSlot, at: number): string {
+  return `<${NAMES[slot]} ${at + 1}>`
+}
+
+/** The names in a prompt that no file has, each once, as they are written. */
+export function missingNames(prompt: string, files: Readonly<Record<NamedSlot, readonly unknown[]>>): string[] {
+  const known = new Set(
+    (['images', 'videos', 'audio'] as const).flatMap((slot) => files[slot].map((_, at) => referenceName(slot, at))),
+  )
+  return [...new Set(prompt.match(/<(?:Picture|Video|Audio) \d+>/g))].filter((name) => !known.has(name))
+}
+
+/** The first dialogue tag without its other half, and where it stands; null where all are paired. */
+export function unpairedTag(prompt: string): { tag: 'unclosed' | 'unopened'; from: number; to: number } | null {
+  const opened: Array<{ from: number; to: number }> = []
+  for (const { 0: tag, index } of prompt.matchAll(/<\/?d>/gi)) {
+    const place = { from: index, to: index + tag.length }
+    if (!tag.startsWith('</')) opened.push(place)
+    else if (!opened.pop()) return { tag: 'unopened', ...place }
+  }
+  return opened[0] ? { tag: 'unclosed', ...opened[0] } : null
+}

@@ -73,7 +73,9 @@ function References({ draft, model }: { draft: Draft; model: VideoModel | null }
   )
   return (
     <div className="flex flex-col gap-4">
-      <p className="text-[0.8125rem] text-muted">{t('references_hint')}</p>
+      <p className="text-[0.8125rem] text-muted">
+        {t('references_hint')} {t('references.explained')}
+      </p>
       {slots.map((slot) => (
         <SlotFiles key={slot} slot={slot} files={draft.files[slot]} count_max={countMax(model, slot)} />
       ))}

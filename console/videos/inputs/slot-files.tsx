@@ -1,5 +1,5 @@
-import { ArrowDown, ArrowUp, FolderOpen, RotateCw, X } from 'lucide-react'
-import { type DragEvent, useState } from 'react'
+import { ArrowDown, ArrowUp, FolderOpen, GripVertical, RotateCw, X } from 'lucide-react'
+import { type PointerEvent, useState } from 'react'
 import { useText } from '../../text/use-text.ts'
 import { Button, IconButton } from '../../ui/button.tsx'
 import { cx } from '../../ui/class-names.ts'
@@ -8,19 +8,23 @@ import { ProgressBar } from '../../ui/data/progress.tsx'
 import { FileDrop } from '../../ui/form/file-drop.tsx'
 import { toast } from '../../ui/overlay/toast.ts'
 import { type Attachment, acceptOf, RULES, type Slot } from '../draft/attachments.ts'
-import { attachFiles, attachStored, detach, move, retryUpload } from '../draft/uploads.ts'
+import { changeDraft } from '../draft/draft-store.ts'
+import { type NamedSlot, referenceName } from '../draft/prompt.ts'
+import { insertName } from '../draft/prompt-area.ts'
+import { attachFiles, attachStored, detach, retryUpload } from '../draft/uploads.ts'
 import { useLimitText, useProblemText } from './attachment-text.ts'
 import { AttachmentPreview } from './preview.tsx'
 import { UploadedPicker } from './uploaded-picker.tsx'
+import { useOrder } from './use-order.ts'
 
 /** `count_max`: how many the model takes. */
-type SlotFilesProps = { slot: 'images' | 'videos' | 'audio'; files: Attachment[]; count_max: number }
+type SlotFilesProps = { slot: NamedSlot; files: Attachment[]; count_max: number }
 
 /** Reference files of one kind, in their order, and a drop area for more. */
 export function SlotFiles({ slot, files, count_max }: SlotFilesProps) {
   const t = useText('videos')
   const limit = useLimitText(slot, count_max)
-  const [dragged, setDragged] = useState<number | null>(null)
+  const { list, dragged, moved, moveTo, beginDrag } = useOrder(slot)
   const full = files.length >= count_max
   return (
     <fieldset className="flex min-w-0 flex-col gap-1.5" data-slot={slot}>
@@ -33,12 +37,20 @@ export function SlotFiles({ slot, files, count_max }: SlotFilesProps) {
         </span>
       </legend>
       {files.length > 0 && (
-        <ol className="flex flex-col gap-1">
+        <ol ref={list} className="flex flex-col gap-1">
           {files.map((file, at) => (
-            <SlotFile key={file.key} {...{ slot, file, at, last: files.length - 1, dragged, onDrag: setDragged }} />
+            <SlotFile
+              key={file.key}
+              {...{ slot, file, at, last: files.length - 1, dragged: dragged === file.key }}
+              onMove={(to) => moveTo(file.key, to)}
+              onDrag={(event) => beginDrag(file.key, event)}
+            />
           ))}
         </ol>
       )}
+      <span role="status" className="sr-only">
+        {moved}
+      </span>
       {!full && <SlotDrop slot={slot} label={t(`add.${slot}`)} hint={limit} />}
     </fieldset>
   )
@@ -81,39 +93,37 @@ export function SlotDrop({ slot, label, hint }: { slot: Slot; label: string; hin
 }
 
 type SlotFileProps = {
-  slot: Slot
+  slot: NamedSlot
   file: Attachment
   at: number
   last: number
-  dragged: number | null
-  onDrag: (at: number | null) => void
+  dragged: boolean
+  onMove: (to: number) => void
+  onDrag: (event: PointerEvent) => void
 }
 
-function SlotFile({ slot, file, at, last, dragged, onDrag }: SlotFileProps) {
+function SlotFile({ slot, file, at, last, dragged, onMove, onDrag }: SlotFileProps) {
   const t = useText('videos')
   const problem = useProblemText(slot, file)
   const { filename: name, key } = file
-  const drop = (event: DragEvent) => {
-    if (dragged === null) return
-    event.preventDefault()
-    event.stopPropagation()
-    move(slot, dragged, at)
-    onDrag(null)
-  }
+  const tag = referenceName(slot, at)
   return (
     <li
-      draggable={last > 0}
-      onDragStart={() => onDrag(at)}
-      onDragEnd={() => onDrag(null)}
-      onDragOver={(event) => dragged !== null && event.preventDefault()}
-      onDrop={drop}
       className={cx(
         'flex items-center gap-2.5 rounded-lg border bg-raised p-1.5',
         problem ? 'border-danger/60' : 'border-line',
-        dragged === at && 'opacity-50',
-        last > 0 && 'cursor-grab',
+        dragged && 'opacity-60 shadow-float',
       )}
     >
+      {last > 0 && (
+        <span
+          data-drag
+          onPointerDown={onDrag}
+          className="-mx-1 flex h-10 shrink-0 cursor-grab touch-none items-center text-muted active:cursor-grabbing"
+        >
+          <GripVertical aria-hidden className="size-4" />
+        </span>
+      )}
       <span className="size-10 shrink-0 overflow-hidden rounded-md bg-sunken">
         <AttachmentPreview slot={slot} attachment={file} />
       </span>
@@ -122,6 +132,16 @@ function SlotFile({ slot, file, at, last, dragged, onDrag }: SlotFileProps) {
           {name}
         </span>
         <AttachmentState {...{ slot, file }} />
+        <button
+          type="button"
+          aria-label={t('references.insert', { tag })}
+          // Keeps the place in the prompt.
+          onPointerDown={(event) => event.preventDefault()}
+          onClick={() => insertName(tag, (prompt) => changeDraft({ prompt }))}
+          className="mt-0.5 rounded border border-line px-1 font-mono text-xs text-accent hover:bg-hover pointer-coarse:py-1"
+        >
+          {tag}
+        </button>
       </span>
       <span className="flex shrink-0">
         {last > 0 && (
@@ -130,15 +150,15 @@ function SlotFile({ slot, file, at, last, dragged, onDrag }: SlotFileProps) {
               size="sm"
               label={t('move_earlier', { name })}
               icon={<ArrowUp />}
-              disabled={at === 0}
-              onClick={() => move(slot, at, at - 1)}
+              aria-disabled={at === 0 || undefined}
+              onClick={() => onMove(at - 1)}
             />
             <IconButton
               size="sm"
               label={t('move_later', { name })}
               icon={<ArrowDown />}
-              disabled={at === last}
-              onClick={() => move(slot, at, at + 1)}
+              aria-disabled={at === last || undefined}
+              onClick={() => onMove(at + 1)}
             />
           </>
         )}

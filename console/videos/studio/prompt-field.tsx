@@ -7,12 +7,19 @@ import { useFormat } from '../../ui/data/format.tsx'
 import { Field } from '../../ui/form/field.tsx'
 import { Textarea } from '../../ui/form/input.tsx'
 import { Tooltip } from '../../ui/tooltip.tsx'
-import { countCharacters, dialogueOf, PROMPT_MAX, toggleDialogue } from '../draft/prompt.ts'
+import { countCharacters, dialogueOf, PROMPT_MAX, toggleDialogue, unpairedTag } from '../draft/prompt.ts'
+import { insertIntoPrompt, showInPrompt } from '../draft/prompt-area.ts'
 
-type Props = { prompt: string; onChange: (prompt: string) => void; error: string | null }
+type Props = {
+  prompt: string
+  onChange: (prompt: string) => void
+  error: string | null
+  /** Names of files in the prompt that are not there. */
+  missing: readonly string[]
+}
 
 /** The prompt, with a character count and a button that marks dialogue. */
-export function PromptField({ prompt, onChange, error }: Props) {
+export function PromptField({ prompt, onChange, error, missing }: Props) {
   const t = useText('videos')
   const { number } = useFormat()
   const area = useRef<HTMLTextAreaElement>(null)
@@ -23,7 +30,7 @@ export function PromptField({ prompt, onChange, error }: Props) {
   const markDialogue = () => {
     const { selectionStart, selectionEnd } = area.current!
     const { text, from, to } = toggleDialogue(prompt, selectionStart, selectionEnd)
-    replaceAll(area.current!, text, onChange)
+    insertIntoPrompt(text, onChange, { from: 0, to: prompt.length })
     area.current!.setSelectionRange(from, to)
   }
   const onKeyDown = (event: KeyboardEvent) => {
@@ -54,6 +61,7 @@ export function PromptField({ prompt, onChange, error }: Props) {
           className="min-h-28! max-h-[40vh]! leading-relaxed"
         />
       </Field>
+      <PromptNotes {...{ prompt, missing }} />
       <div className="flex min-w-0 items-center gap-1 text-[0.8125rem] text-muted">
         <Tooltip text={t('dialogue_hint')}>
           <Button
@@ -79,10 +87,24 @@ export function PromptField({ prompt, onChange, error }: Props) {
   )
 }
 
-/** Replaces the text in one step that the browser can undo. */
-function replaceAll(area: HTMLTextAreaElement, text: string, onChange: (text: string) => void): void {
-  area.focus()
-  area.select()
-  // Deprecated, but the only way that keeps the undo history.
-  if (!document.execCommand('insertText', false, text)) onChange(text)
+type NotesProps = { prompt: string; missing: readonly string[] }
+
+/** What is probably a slip: a tag without its other half, a file that is not there. */
+function PromptNotes({ prompt, missing }: NotesProps) {
+  const t = useText('videos')
+  const { list } = useFormat()
+  const unpaired = unpairedTag(prompt)
+  return (
+    <div role="status" className="flex flex-col gap-1 text-[0.8125rem] text-warning empty:-mt-1.5">
+      {unpaired && (
+        <span className="flex flex-wrap items-center gap-x-2">
+          {t(`references.${unpaired.tag}`)}
+          <button type="button" className="font-medium underline" onClick={() => showInPrompt(unpaired)}>
+            {t('references.show')}
+          </button>
+        </span>
+      )}
+      {missing.length > 0 && <span>{t('references.missing', { tags: list(missing) })}</span>}
+    </div>
+  )
 }

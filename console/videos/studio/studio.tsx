@@ -14,6 +14,7 @@ import { toast } from '../../ui/overlay/toast.ts'
 import { type Draft, missingFrom, requestOf } from '../draft/draft.ts'
 import { changeDraft, closeEarlierDraft, useDraft, useEarlierDraft } from '../draft/draft-store.ts'
 import { fitTo, ratiosOf, secondsOf, unfitFiles } from '../draft/models.ts'
+import { missingNames } from '../draft/prompt.ts'
 import { attachAnywhere } from '../draft/uploads.ts'
 import { InputsField } from '../inputs/inputs-field.tsx'
 import { useEstimateText } from '../jobs/estimate.ts'
@@ -62,6 +63,7 @@ export function Studio() {
           prompt={draft.prompt}
           onChange={(prompt) => changeDraft({ prompt })}
           error={obstacle === 'not_translated' ? t('not_translated') : refused('prompt')}
+          missing={draft.mode === 'references' ? missingNames(draft.prompt, draft.files) : []}
         />
         <InputsField draft={draft} model={model} error={refused('files')} />
         {listing.error && <FailureNote error={listing.error} onRetry={() => void listing.refetch()} />}
