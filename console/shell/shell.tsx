@@ -14,12 +14,14 @@ import { ConnectionNote } from './connection-note.tsx'
 import { useEndedVideos } from './ended-videos.ts'
 import { Navigation } from './navigation.tsx'
 import { OrganizationSwitcher } from './organization-switcher.tsx'
+import { useWaitingVideos } from './waiting-videos.ts'
 
 /** The frame around every page of a person who is signed in. */
 export function Shell() {
   const t = useText('shell')
   useLiveChanges()
   useEndedVideos()
+  useWaitingVideos()
   return (
     <div className="min-h-dvh lg:grid lg:grid-cols-[15rem_minmax(0,1fr)]">
       <a

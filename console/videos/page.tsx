@@ -4,6 +4,7 @@ import { PageHeader } from '../ui/layout.tsx'
 import { Gallery } from './gallery/gallery.tsx'
 import { NewestVideo } from './gallery/newest.tsx'
 import { Studio } from './studio/studio.tsx'
+import { WaitingList } from './waiting/waiting-list.tsx'
 
 /** Studio and gallery: beside each other where there is room, below each other where there is not. */
 export function VideosPage() {
@@ -23,6 +24,7 @@ export function VideosPage() {
         <Studio />
       </div>
       <div ref={gallery} tabIndex={-1} className="min-w-0 scroll-mt-16 outline-none xl:col-start-2">
+        <WaitingList />
         <Gallery />
       </div>
     </div>

@@ -3,12 +3,14 @@ import examples from './videos/examples.ts'
 import find from './videos/find.ts'
 import references from './videos/references.ts'
 import viewer from './videos/viewer.ts'
+import waiting from './videos/waiting.ts'
 
 export default {
   estimate,
   find,
   references,
   viewer,
+  waiting,
   title: 'Videos',
   new_video: 'New video',
   gallery: 'Videos, newest first',
@@ -143,8 +145,6 @@ export default {
     file: 'This file cannot be used. Remove it and choose another.',
     credit:
       'This video costs {{cost}}, but only {{available}} is available, not counting what is held for videos in progress. Shorten it or wait for those to finish. The billing page explains how to add credit.',
-    slots:
-      'Your plan cannot run more videos at the same time. Wait for one to finish, or cancel one. Your draft is kept.',
     rate: 'Too many requests. Wait {{n}} s and try again. Your draft is kept.',
     network: 'No response. Try again: the video will not be created twice.',
   },

@@ -4,12 +4,14 @@ import examples from './videos/examples.ts'
 import find from './videos/find.ts'
 import references from './videos/references.ts'
 import viewer from './videos/viewer.ts'
+import waiting from './videos/waiting.ts'
 
 export default {
   estimate,
   find,
   references,
   viewer,
+  waiting,
   title: '動画',
   new_video: '新しい動画',
   gallery: '動画（新しい順）',
@@ -144,8 +146,6 @@ export default {
     file: 'このファイルは使えません。外して、別のファイルを選んでください。',
     credit:
       'この動画の料金は {{cost}} ですが、処理中の動画のために確保されている分を除くと {{available}} しか使えません。動画を短くするか、処理中の動画が終わるのをお待ちください。クレジットの追加方法は請求のページにあります。',
-    slots:
-      'プランの同時実行数の上限に達しています。処理中の動画が終わるのを待つか、取り消してください。下書きは保持されます。',
     rate: 'リクエストが多すぎます。{{n}} 秒待ってから、もう一度お試しください。下書きは保持されます。',
     network: '応答がありません。もう一度お試しください。動画が二重に作成されることはありません。',
   },

@@ -153,7 +153,7 @@ function RefusalNote({ failure, price }: { failure: Failure; price: Price | null
       <Note tone="danger">{t('refused.credit', { cost, available: money(balance.available, balance.currency) })}</Note>
     )
   }
-  if (code === 'concurrency_limit_exceeded') return <Note tone="danger">{t('refused.slots')}</Note>
+  if (code === 'concurrency_limit_exceeded') return <Note tone="danger">{t('waiting.full')}</Note>
   if (code === 'rate_limit_exceeded')
     return <Note tone="danger">{t('refused.rate', { n: retry_after_seconds ?? 10 })}</Note>
   if (code === 'network_failed') return <Note tone="danger">{t('refused.network')}</Note>

@@ -5,12 +5,16 @@ import { type Failure, failureOf } from '../../api/failure.ts'
 import { randomId } from '../../api/random-id.ts'
 import { request } from '../../api/request.ts'
 import { shownOrganization } from '../../api/session.ts'
+import { useText } from '../../text/use-text.ts'
+import { toast } from '../../ui/overlay/toast.ts'
 import type { Slot } from '../draft/attachments.ts'
 import type { Draft, VideoRequest } from '../draft/draft.ts'
 import { changeFile, readCurrentDraft } from '../draft/draft-store.ts'
 import type { VideoJob } from '../jobs/job.ts'
 import { applyJob } from '../jobs/job-cache.ts'
 import { addPending, forgetPending } from '../jobs/pending.ts'
+import { addWaiting, readWaiting, useAccount } from '../waiting/list.ts'
+import { sendAll } from '../waiting/send.ts'
 
 export type Submission = {
   /** Sends a request; does nothing while one is in flight. */
@@ -24,7 +28,9 @@ export type Submission = {
 
 /** Submits requests so that each creates one job, however often it is clicked or retried, and shows them immediately. */
 export function useSubmission(draft: Draft): Submission {
+  const t = useText('videos')
   const queries = useQueryClient()
+  const account = useAccount()
   const [busy, setBusy] = useState(false)
   const [refused, setRefused] = useState<{ failure: Failure; draft: Draft } | null>(null)
   const [accepted, setAccepted] = useState(0)
@@ -36,6 +42,18 @@ export function useSubmission(draft: Draft): Submission {
     setRefused(null)
     const key = keyFor(body)
     const organization = shownOrganization(queries)
+    const waitInstead = async () => {
+      if (!(await addWaiting(account, { key, request: body }))) return false
+      forgetKey()
+      toast(t('waiting.added'))
+      return true
+    }
+    // Those that wait came first.
+    if (readWaiting(account).some(({ refusal }) => refusal === null) && (await waitInstead())) {
+      inFlight.current = false
+      setBusy(false)
+      return void sendAll(queries, account)
+    }
     addPending(queries, { key, request: body, ...price, at: Date.now() / 1000 })
     try {
       const job = await request<VideoJob>('POST', '/v1/videos', { body, headers: { 'idempotency-key': key } })
@@ -47,6 +65,8 @@ export function useSubmission(draft: Draft): Submission {
       setAccepted((count) => count + 1)
     } catch (caught) {
       const refusal = failureOf(caught)
+      if (refusal.code === 'concurrency_limit_exceeded' && (await waitInstead()))
+        return forgetPending(queries, (pending) => pending.key === key)
       // A refusal creates no job; the key is kept only for a request that may have created one.
       if (refusal.status >= 400 && refusal.status < 500 && refusal.status !== 408) forgetKey()
       if (shownOrganization(queries) !== organization) return

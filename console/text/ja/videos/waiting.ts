@@ -1,0 +1,15 @@
+import type en from '../../en/videos/waiting.ts'
+
+/** Requests that wait in the browser. */
+export default {
+  title_one: '送信待ちの動画 {{count}} 件',
+  title_other: '送信待ちの動画 {{count}} 件',
+  explained:
+    'プランの同時実行数の上限に達しています。送信待ちの動画はこのブラウザーに保存され、コンソールを開いている間、ほかの動画が終わると自動で送信されます。料金は送信時のものです。',
+  added: 'プランの同時実行数の上限に達しているため、送信待ちになりました。空きができると自動で送信されます。',
+  full: '送信待ちがいっぱいです。先にいくつか外してください。',
+  refused: '送信できませんでした。{{reason}}',
+  again: '再送信：{{prompt}}',
+  first: '先に送信：{{prompt}}',
+  remove: '送信待ちから外す：{{prompt}}',
+} satisfies Record<keyof typeof en, unknown>
