@@ -30,6 +30,18 @@ export function multiply(amount: string, count: number): string {
   return decimalOf(unitsOf(amount) * BigInt(count))
 }
 
+/** What tokens cost at prices for a million, rounded up to the next unit, as the service does. Cached input is part of the input. */
+export function priceOfTokens(
+  prices: Record<'input_per_million' | 'cached_input_per_million' | 'output_per_million', string>,
+  tokens: { input: number; cached_input: number; output: number },
+): string {
+  const millionths =
+    unitsOf(prices.input_per_million) * BigInt(tokens.input - tokens.cached_input) +
+    unitsOf(prices.cached_input_per_million) * BigInt(tokens.cached_input) +
+    unitsOf(prices.output_per_million) * BigInt(tokens.output)
+  return decimalOf((millionths + 999_999n) / 1_000_000n)
+}
+
 export function isNegative(amount: string): boolean {
   return unitsOf(amount) < 0n
 }

@@ -36,6 +36,11 @@ const DEFAULT_CHAT_MODELS: NonNullable<ConfigFile['chat_models']> = [
   },
 ]
 
+/** What video models in general follow best: one paragraph that says what is seen and heard, in the order in which it happens. */
+const PROMPT_INSTRUCTION = `You rewrite prompts for a text-to-video model. Write one paragraph in the language of the prompt: the subject and what it looks like, what it does in the order in which it happens, the place, the camera and its movement, the light, and the sound. Be concrete, keep everything the prompt says, and add only what fits it. A clip lasts 4 to 15 seconds: do not add scenes.
+Copy every <d>...</d> exactly, with its tags, once and in the same order: it is what is spoken. Copy names such as <Picture 1>, <Video 1> and <Audio 1> exactly. Text that is shown in the picture stays in quotation marks.
+Answer with the new prompt alone.`
+
 type Elsewhere =
   | 'host'
   | 'port'
@@ -83,6 +88,7 @@ export function complete(file: ConfigFile): FileSettings {
       signed_url_ttl_seconds: model.signed_url_ttl_seconds ?? Math.min(ttl, model.render_seconds ?? render_seconds),
       render_seconds: model.render_seconds ?? render_seconds,
       prompt_max: model.prompt_max ?? null,
+      prompt_help: model.prompt_help ?? null,
     })),
     chat_models: (file.chat_models ?? DEFAULT_CHAT_MODELS).map(completeChatModel),
     moderation: (file.moderation?.engine as EngineEntry | undefined) ?? 'rules',
@@ -90,6 +96,7 @@ export function complete(file: ConfigFile): FileSettings {
     moderation_output: file.moderation?.output ?? false,
     transcription: (file.moderation?.transcription as TranscriptionConfig | undefined) ?? null,
     translation: (file.translation?.engine as EngineEntry | undefined) ?? 'none',
+    prompt_help: file.prompt_help ? { instruction: PROMPT_INSTRUCTION, ...file.prompt_help } : null,
     storage: completeStorage(file.storage),
     webhooks: { allow_loopback: file.webhooks?.allow_loopback ?? false },
     limits: {

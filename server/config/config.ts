@@ -26,6 +26,8 @@ export type VideoModelConfig = {
   render_seconds: number
   /** Most code points of a prompt that the model takes, as it reaches the engine. Null: any number. */
   prompt_max: number | null
+  /** How its prompts are written best. Null: as those of any other model. */
+  prompt_help: string | null
 }
 
 /** What a chat model charges, in units of 10⁻⁸ of the currency for a million tokens. */
@@ -119,6 +121,8 @@ export type Config = SecretSettings & {
   /** The server that turns sound into text for moderation; null: there is none. */
   transcription: TranscriptionConfig | null
   translation: EngineEntry
+  /** The chat model that improves prompts in the console, and how they are written best. Null: there is none. */
+  prompt_help: { model: string; instruction: string } | null
   storage: StorageConfig
   /** `allow_loopback`: endpoints may be on this machine, with http and any port. */
   webhooks: { allow_loopback: boolean }

@@ -176,6 +176,21 @@ export const ConfigFile = Type.Object(
       ),
     ),
     translation: Type.Optional(Type.Object({ engine: Engine }, Strict)),
+    prompt_help: Type.Optional(
+      Type.Object(
+        {
+          model: Type.String({ description: 'Id of the chat model that improves video prompts in the console.' }),
+          instruction: Type.Optional(
+            Type.String({
+              minLength: 1,
+              maxLength: 20_000,
+              description: 'How prompts are written best, for video models without a prompt_help of their own.',
+            }),
+          ),
+        },
+        Strict,
+      ),
+    ),
     storage: Type.Optional(Storage),
     webhooks: Type.Optional(
       Type.Object(

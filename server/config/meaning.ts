@@ -50,6 +50,9 @@ export function* meaningMistakes(file: ConfigFile, checkEngine: EngineCheck): Ge
       }
     }
   }
+  const helper = file.prompt_help?.model
+  if (helper !== undefined && file.chat_models && !chat.has(helper))
+    yield [['prompt_help', 'model'], `no such chat model: ${helper}`]
   yield* storageMistakes(file.storage, file.content_delivery)
   yield* moderationMistakes(file.moderation ?? {}, checkEngine)
   if (file.translation)

@@ -73,6 +73,13 @@ export const VideoModel = Type.Object(
           'Most characters of a prompt that the model takes, in English where it was translated. Default no limit.',
       }),
     ),
+    prompt_help: Type.Optional(
+      Type.String({
+        minLength: 1,
+        maxLength: 20_000,
+        description: 'How prompts for this model are written best, for the chat model of `prompt_help`.',
+      }),
+    ),
   },
   Strict,
 )

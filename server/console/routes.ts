@@ -9,12 +9,13 @@ import { termsUrl } from '../videos/acceptance.ts'
 import { estimateEndpoint } from './estimate.ts'
 import type { LiveEvents } from './live-events.ts'
 import { readMakers, readSubmitters } from './makers.ts'
+import { readPromptHelp } from './prompt-help.ts'
 import { SiteView } from './schema.ts'
 import { termsPage } from './terms-page.ts'
 
 /** What the console needs besides people, keys and money. `live` serves its event stream. */
 export function consoleEndpoints(live: LiveEvents): readonly Endpoint[] {
-  return [readSite, readTerms, readMakers, readSubmitters, estimateEndpoint(), streamEvents(live)]
+  return [readSite, readTerms, readMakers, readSubmitters, estimateEndpoint(), readPromptHelp, streamEvents(live)]
 }
 
 const readSite = endpoint({

@@ -60,4 +60,18 @@ export const EstimateView = Type.Object({
   total_seconds: Spread,
   waiting_seconds: Spread,
 })
+export const PromptHelpQuery = Type.Object({
+  model: Type.String({ minLength: 1, maxLength: 256, description: 'Id of a video model.' }),
+})
+
+export const PromptHelpView = Type.Object({
+  object: Type.Literal('prompt_help'),
+  model: Type.String(),
+  chat_model: Type.Union([Type.String(), Type.Null()], {
+    description: 'Null where there is none, or the plan does not include it.',
+  }),
+  instruction: Type.Union([Type.String(), Type.Null()]),
+})
+export type PromptHelpView = Static<typeof PromptHelpView>
+
 export type EstimateView = Static<typeof EstimateView>

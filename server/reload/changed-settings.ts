@@ -38,6 +38,7 @@ const SETTINGS = {
   moderation_output: 'reload',
   transcription: 'reload',
   translation: 'reload',
+  prompt_help: 'reload',
   storage: 'restart',
   webhooks: 'reload',
   metrics: 'restart',

@@ -145,6 +145,8 @@ video_models:
       speed: fast
     per_second: "0.01"
 moderation: { engine: { kind: rules, deny: ["/(/"] } }
+chat_models: []
+prompt_help: { model: vanished }
 `)
   const lines = refusal({ config: path }, {}).split('\n')
   const at = (line: number, text: RegExp) =>
@@ -157,6 +159,7 @@ moderation: { engine: { kind: rules, deny: ["/(/"] } }
   at(5, /storyboard, videos-api/)
   at(11, /not an option/)
   at(13, /moderation/)
+  at(15, /no such chat model: vanished/)
 })
 
 test('text that is not YAML is refused with the line at fault, and a missing file with its name', () => {

@@ -1,6 +1,7 @@
 import estimate from './videos/estimate.ts'
 import examples from './videos/examples.ts'
 import find from './videos/find.ts'
+import help from './videos/help.ts'
 import references from './videos/references.ts'
 import viewer from './videos/viewer.ts'
 import waiting from './videos/waiting.ts'
@@ -8,6 +9,7 @@ import waiting from './videos/waiting.ts'
 export default {
   estimate,
   find,
+  help,
   references,
   viewer,
   waiting,

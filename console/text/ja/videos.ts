@@ -2,6 +2,7 @@ import type en from '../en/videos.ts'
 import estimate from './videos/estimate.ts'
 import examples from './videos/examples.ts'
 import find from './videos/find.ts'
+import help from './videos/help.ts'
 import references from './videos/references.ts'
 import viewer from './videos/viewer.ts'
 import waiting from './videos/waiting.ts'
@@ -9,6 +10,7 @@ import waiting from './videos/waiting.ts'
 export default {
   estimate,
   find,
+  help,
   references,
   viewer,
   waiting,

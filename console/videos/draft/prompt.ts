@@ -33,6 +33,21 @@ export function readablePrompt(prompt: string): string {
   return prompt.replaceAll(/<d>([\s\S]*?)<\/d>/g, '“$1”')
 }
 
+/**
+ * A proposed prompt with the dialogue of the original put back, byte for byte. Null when it has more or fewer dialogues, so that it is not
+ * known which is which; when it is empty, too long, or what the original is already.
+ */
+export function keepDialogue(original: string, proposed: string): string | null {
+  const spoken = original.match(DIALOGUE) ?? []
+  const trimmed = proposed.trim()
+  if ((trimmed.match(DIALOGUE) ?? []).length !== spoken.length || unpairedTag(trimmed) !== null) return null
+  let at = 0
+  const text = trimmed.replaceAll(DIALOGUE, () => spoken[at++]!)
+  return text === '' || text === original.trim() || countCharacters(text) > PROMPT_MAX ? null : text
+}
+
+const DIALOGUE = /<d>[\s\S]*?<\/d>/gi
+
 /** What a prompt calls the file at this place of a kind, from 1. Source: docs/api/videos.md, references. */
 const NAMES = { images: 'Picture', videos: 'Video', audio: 'Audio' } as const
 export type NamedSlot = keyof typeof NAMES

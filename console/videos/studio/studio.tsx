@@ -21,6 +21,7 @@ import { useEstimateText } from '../jobs/estimate.ts'
 import { AspectRatioField } from './aspect-ratio-field.tsx'
 import { ModelPicker } from './model-picker.tsx'
 import { PromptField } from './prompt-field.tsx'
+import { PromptHelp } from './prompt-help.tsx'
 import { type Obstacle, type Price, QuoteFooter } from './quote-footer.tsx'
 import { SecondsField } from './seconds-field.tsx'
 import { refusedField, useSubmission } from './submit.ts'
@@ -65,6 +66,7 @@ export function Studio() {
           error={obstacle === 'not_translated' ? t('not_translated') : refused('prompt')}
           missing={draft.mode === 'references' ? missingNames(draft.prompt, draft.files) : []}
         />
+        <PromptHelp model={model?.id ?? null} prompt={draft.prompt} onChange={(prompt) => changeDraft({ prompt })} />
         <InputsField draft={draft} model={model} error={refused('files')} />
         {listing.error && <FailureNote error={listing.error} onRetry={() => void listing.refetch()} />}
         <ModelPicker

@@ -105,6 +105,8 @@ export const JAPANESE_OPERATIONS: Readonly<Record<string, string>> = {
   'What is gone, or another organization’s, is left out.': 'すでにないものや、ほかの組織のものは含まれません。',
   'From the last 50 completed jobs of the model with this length and aspect ratio.':
     'このモデル、長さ、アスペクト比で最近完成した 50 件から求めます。',
+  'For a chat completion of your own, with the instruction as system message.':
+    '自分のチャット補完で、指示を system メッセージとして使います。',
   'Each with their role.': 'それぞれのロールも示します。',
   'The last owner of an organization keeps that role.': '組織の最後のオーナーのロールは変更できません。',
   'Their API keys in it are revoked.': 'この組織でのその人の API キーは無効になります。',

@@ -158,6 +158,9 @@ export const JAPANESE: Readonly<Record<string, string>> = {
   'How long a video is likely to take': '動画の作成にかかる時間の目安',
   'Median, and what nine of ten exceed and stay below; null with fewer than five jobs.':
     '中央値と、10 件中 9 件が上回る値・下回る値。5 件未満の場合は null。',
+  'Which chat model improves prompts for a video model, and how':
+    '動画モデルのプロンプトを改善するチャットモデルと、その指示',
+  'Null where there is none, or the plan does not include it.': '指定がない場合と、プランに含まれない場合は null。',
   'List the people of this organization': 'この組織のメンバーの一覧',
   'Give a person another role': 'メンバーの権限を変更する',
   'Remove a member from this organization': 'この組織からメンバーを削除する',

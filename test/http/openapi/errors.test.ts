@@ -83,6 +83,7 @@ const ELSEWHERE: Record<string, Partial<Record<ErrorCode, string>>> = {
   'POST /v1/webhook_endpoints/:webhook_endpoint_id/redeliver': { conflict: 'webhooks/redeliver.test.ts' },
   'POST /v1/webhook_endpoints/:webhook_endpoint_id/test': { rate_limit_exceeded: 'webhooks/trial.test.ts' },
   'GET /console/estimate': { model_not_found: 'console/estimate.test.ts' },
+  'GET /console/prompt_help': { model_not_found: 'console/prompt-help.test.ts' },
   'POST /console/conversations': {
     conflict: 'conversations/conversations.test.ts',
     storage_limit_exceeded: 'storage.test.ts',

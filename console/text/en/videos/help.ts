@@ -1,0 +1,14 @@
+/** A chat model improves the prompt. */
+export default {
+  improve: 'Improve',
+  improving: 'Improving…',
+  hint: 'Asks {{model}} for a better prompt. It is charged as a chat, and nothing changes until you accept.',
+  unpaired: 'Pair every <d> with a </d> first: what is spoken is kept as it is.',
+  title: 'Proposed prompt',
+  proposal: 'Proposed prompt, which you can edit',
+  cost: 'This proposal cost {{cost}}.',
+  accept: 'Use it',
+  dismiss: 'Dismiss',
+  unusable: 'The answer changed what is spoken or was no prompt, so it is not offered. Try again.',
+  failed: 'No proposal. {{reason}}',
+}

@@ -1,0 +1,96 @@
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import type { Browser, Page } from 'playwright-core'
+import { newCustomer, startApp, type TestApp } from '../support/http/app.ts'
+import { send } from '../support/http/send.ts'
+import { findBarriers, openBrowser, openConsole } from './browser/browser.ts'
+import { prompt } from './video-studio.ts'
+
+const CONFIG = `
+video_models:
+  - { id: instant-1, name: Quick, engine: instant, per_second: "0.010000", prompt_help: Be vivid. }
+chat_models:
+  - { id: helper-1, name: Helper, engine: sandbox, price_per_million: { input: "100", output: "400" } }
+prompt_help: { model: helper-1 }
+`
+
+let app: TestApp
+let browser: Browser
+before(async () => {
+  browser = await openBrowser()
+  app = await startApp({ config: CONFIG })
+})
+after(() => app?.close())
+
+const improve = (page: Page) => page.getByRole('button', { name: 'Improve' })
+const proposal = (page: Page) => page.getByRole('textbox', { name: 'Proposed prompt, which you can edit' })
+/** Has the chat model answer this. */
+const answer = (page: Page, content: string) =>
+  page.route('**/v1/chat/completions', async (route) => {
+    const response = await route.fetch()
+    const body = await response.json()
+    body.choices[0].message.content = content
+    await route.fulfill({ response, json: body })
+  })
+
+test('a proposal is shown with what the ledger charged for it, and used only when it is accepted', async () => {
+  const own = await newCustomer(app)
+  const { page, close, screenshot } = await openConsole(browser, { app, as: own, path: '/videos' })
+  const asked = page.waitForRequest('**/v1/chat/completions')
+  await prompt(page).fill('sandbox:echo A tabby cat in the rain. <d>Meow</d>')
+  await improve(page).click()
+  const { messages } = (await asked).postDataJSON()
+  assert.deepEqual(messages[0], { role: 'system', content: 'Be vivid.' })
+  assert.equal(await proposal(page).inputValue(), 'A tabby cat in the rain. <d>Meow</d>')
+  const { data } = (await send(app, 'GET', '/console/ledger', { cookie: own.cookie })).body
+  const charged = data.find(({ kind }: { kind: string }) => kind === 'charge').amount
+  const shown = await page.getByText(/This proposal cost/).innerText()
+  assert.equal(Number(/\$([\d.]+\d)/.exec(shown)![1]), -Number(charged))
+  await screenshot('videos-improve')
+  assert.deepEqual(await findBarriers(page), [])
+  await page.getByRole('button', { name: 'Dismiss' }).click()
+  assert.equal(await prompt(page).inputValue(), 'sandbox:echo A tabby cat in the rain. <d>Meow</d>')
+  await improve(page).click()
+  await proposal(page).fill('A tabby cat in heavy rain. <d>Meow</d>')
+  await page.getByRole('button', { name: 'Use it' }).click()
+  assert.equal(await prompt(page).inputValue(), 'A tabby cat in heavy rain. <d>Meow</d>')
+  await prompt(page).press('Control+z')
+  assert.equal(await prompt(page).inputValue(), 'sandbox:echo A tabby cat in the rain. <d>Meow</d>')
+  await close()
+})
+
+test('dialogue that the answer changed is put back, and an answer without it is not offered', async () => {
+  const { page, close } = await openConsole(browser, { app, as: await newCustomer(app), path: '/videos' })
+  await prompt(page).fill('A cat. <d>Ｍｅｏｗ  you</d>')
+  await answer(page, 'A tabby cat turns around. <d>Meow you!</d>')
+  await improve(page).click()
+  assert.equal(await proposal(page).inputValue(), 'A tabby cat turns around. <d>Ｍｅｏｗ  you</d>')
+  await page.unroute('**/v1/chat/completions')
+  await answer(page, 'A tabby cat says meow.')
+  await improve(page).click()
+  await page.getByText('The answer changed what is spoken or was no prompt').waitFor()
+  assert.equal(await proposal(page).count(), 0)
+  await page.unroute('**/v1/chat/completions')
+  await prompt(page).fill('A cat. <d>Meow')
+  assert.equal(await improve(page).getAttribute('aria-disabled'), 'true')
+  await close()
+})
+
+test('a refusal says why, and without a chat model there is no button', async () => {
+  const poor = await newCustomer(app, { balance: 0n })
+  const { page, close, allow } = await openConsole(browser, { app, as: poor, path: '/videos' })
+  allow(/status of 402/)
+  await prompt(page).fill('A cat.')
+  await improve(page).click()
+  await page.getByText('No proposal. Your balance does not cover this.').waitFor()
+  await close()
+  const plain = await startApp()
+  const other = await openConsole(browser, { app: plain, as: await newCustomer(plain), path: '/billing' })
+  const read = other.page.waitForResponse('**/console/prompt_help?*')
+  await other.page.getByRole('link', { name: 'Videos' }).click()
+  await (await read).finished()
+  await prompt(other.page).fill('A cat.')
+  assert.equal(await improve(other.page).count(), 0)
+  await other.close()
+  await plain.close()
+})
