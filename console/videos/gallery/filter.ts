@@ -37,15 +37,8 @@ export function useFilter(): {
 } {
   const navigate = useNavigate()
   const search = useSearch({ from: '/shell/videos' })
-  const key = JSON.stringify(FILTER_NAMES.map((name) => search[name] ?? ''))
-  const filter = useMemo(() => {
-    const texts = (JSON.parse(key) as Array<string | number>).map(String)
-    const given = FILTER_NAMES.flatMap((name, at) => {
-      const text = texts[at]!
-      return text !== '' && TAKEN[name](text) ? [[name, text]] : []
-    })
-    return Object.fromEntries(given) as Filter
-  }, [key])
+  const key = JSON.stringify(FILTER_NAMES.map((name) => [name, search[name] ?? '']))
+  const filter = useMemo(() => filterOf(Object.fromEntries(JSON.parse(key))), [key])
   const go = (changes: Filter) =>
     void navigate({
       to: '.',
@@ -59,6 +52,15 @@ export function useFilter(): {
     change: go,
     clear: () => go(Object.fromEntries(FILTER_NAMES.map((name) => [name, '']))),
   }
+}
+
+/** What an address filters by. */
+export function filterOf(search: Record<string, unknown>): Filter {
+  const given = FILTER_NAMES.flatMap((name) => {
+    const text = String(search[name] ?? '')
+    return text !== '' && TAKEN[name](text) ? [[name, text]] : []
+  })
+  return Object.fromEntries(given) as Filter
 }
 
 /** Without what is empty, and numbers as such: the address would have them in quotation marks. */

@@ -18,7 +18,12 @@ export function useEstimateText(video: Pick<VideoJob, 'seconds' | 'aspect_ratio'
   if (!data?.total_seconds) return null
   const inWords = (n: number) =>
     n < 100 ? t('estimate.seconds', { n: Math.max(1, n) }) : t('estimate.minutes', { n: Math.round(n / 60) })
-  const [typical, low, high] = (['typical', 'low', 'high'] as const).map((name) => inWords(data.total_seconds![name]))
+  const { total_seconds } = data
+  const [typical, low, high] = [total_seconds.typical, total_seconds.low, total_seconds.high].map(inWords) as [
+    string,
+    string,
+    string,
+  ]
   const total = low === high ? t('estimate.total_alike', { typical }) : t('estimate.total', { typical, low, high })
   const waiting = data.waiting_seconds?.typical ?? 0
   return waiting === 0 ? total : `${total} ${t('estimate.waiting', { typical: inWords(waiting) })}`
