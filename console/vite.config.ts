@@ -10,17 +10,10 @@ import { precompress } from './build/precompress.ts'
  * are in `test/console/weight.test.ts`.
  */
 const GROUPS: Rolldown.CodeSplittingGroup[] = [
-  { debugName: 'texts', name: textsOf },
   { name: 'main', tags: ['$initial'] },
   { name: 'kit', test: /lucide-react|console[\\/](api|ui)[\\/]/, minShareCount: 3 },
-  { name: 'shared', minShareCount: 2, entriesAware: true, entriesAwareMergeThreshold: 4000 },
+  { name: 'shared', minShareCount: 2, entriesAware: true, entriesAwareMergeThreshold: 8000 },
 ]
-
-/** What any page may say, in one language: namespaces that `text/languages.ts` loads at once. */
-function textsOf(id: string): string | null {
-  const [, language] = /console[\\/]text[\\/](en|ja)[\\/](errors|kit|shell)\.ts$/.exec(id) ?? []
-  return language ? `texts-${language}` : null
-}
 
 /** Builds the console into `console/dist`, which the service serves; `npm run dev` serves it by the same. Source: docs/console.md. */
 export default defineConfig({

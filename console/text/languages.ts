@@ -9,16 +9,16 @@ export const LANGUAGES: ReadonlyArray<{ value: Language; label: string }> = [
 
 const KEY = 'kinora.language'
 /** One chunk for each language and namespace, so that texts load only with their page. */
-const FILES = import.meta.glob<{ default: object }>(['./en/*.ts', './ja/*.ts'])
-/** What any page may use. */
-const EVERYWHERE: readonly Namespace[] = ['errors', 'kit', 'shell']
+const OF_PAGES = import.meta.glob<{ default: object }>(['./*/*.ts', '!./*/{everywhere,errors,kit,shell}.ts'])
+/** And one for each language with those that any page may use. */
+const EVERYWHERE = import.meta.glob<{ default: object }>('./*/everywhere.ts')
 
-const used = new Set<Namespace>(EVERYWHERE)
+const used = new Set<Namespace>()
 
 /** Loads the texts every page may use, in the language that `first-paint.js` found. */
 export async function openTexts(): Promise<void> {
   const language = document.documentElement.lang === 'ja' ? 'ja' : 'en'
-  await fetchTexts(language, EVERYWHERE)
+  await fetchTexts(language)
   setLanguage(language)
 }
 
@@ -43,7 +43,7 @@ export function inLanguage(url: string): string {
 
 /** Switches the language of the console and stores the choice in this browser. */
 export async function changeLanguage(language: Language): Promise<void> {
-  await fetchTexts(language, [...used])
+  await fetchTexts(language)
   setLanguage(language)
   document.documentElement.lang = language
   try {
@@ -53,12 +53,18 @@ export async function changeLanguage(language: Language): Promise<void> {
   }
 }
 
-async function fetchTexts(language: Language, namespaces: readonly Namespace[]): Promise<void> {
-  const missing = namespaces.filter((namespace) => !isLoaded(language, namespace))
-  await Promise.all(
-    missing.map(async (namespace) => {
-      const texts = await FILES[`./${language}/${namespace}.ts`]!()
+/** Those of pages that were shown, unless others are named, and those that any page may use. */
+async function fetchTexts(language: Language, namespaces: readonly Namespace[] = [...used]): Promise<void> {
+  const loading = namespaces
+    .filter((namespace) => !isLoaded(language, namespace))
+    .map(async (namespace) => {
+      const texts = await OF_PAGES[`./${language}/${namespace}.ts`]!()
       addTexts(language, namespace, texts.default)
-    }),
-  )
+    })
+  await Promise.all([isLoaded(language, 'shell') || addEverywhere(language), ...loading])
+}
+
+async function addEverywhere(language: Language): Promise<void> {
+  const texts = await EVERYWHERE[`./${language}/everywhere.ts`]!()
+  for (const [namespace, each] of Object.entries(texts.default)) addTexts(language, namespace as Namespace, each)
 }

@@ -83,5 +83,6 @@ function siteView({ config, site, engines }: Pick<Context, 'config' | 'site' | '
     two_factor: true,
     password: { min_length: min, max_length: max },
     translates: engines.translation.available,
+    prompt_help: config.prompt_help !== null,
   }
 }

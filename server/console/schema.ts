@@ -14,6 +14,7 @@ export const SiteView = Type.Object({
   two_factor: Type.Boolean({ description: 'People may protect their login with a second factor.' }),
   password: Type.Object({ min_length: Type.Integer(), max_length: Type.Integer() }),
   translates: Type.Boolean({ description: 'Japanese video prompts are translated; when false, their jobs fail.' }),
+  prompt_help: Type.Boolean({ description: 'A chat model improves video prompts, for plans that include it.' }),
 })
 export type SiteView = Static<typeof SiteView>
 

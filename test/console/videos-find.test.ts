@@ -69,6 +69,7 @@ test('videos are found by text, person, status and cost; the address has all of 
   await shows(page, 'rain')
   assert.deepEqual(queryOf(page), { user_id: own.user_id, cost_min: '0.05' })
   assert.equal(await page.getByLabel('Cost from').inputValue(), '0.05')
+  await page.getByLabel('Submitted by').focus()
   await page.getByLabel('Submitted by').selectOption(colleague.user_id)
   await shows(page, '灯台')
   await page.getByLabel('Status').selectOption({ label: 'Failed' })

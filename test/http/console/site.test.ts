@@ -24,6 +24,7 @@ test('200 without a credential: what a sign-in page needs, and nothing else', as
     two_factor: true,
     password: { min_length: 8, max_length: 128 },
     translates: false,
+    prompt_help: false,
   })
 })
 

@@ -185,6 +185,9 @@ async function provocations(): Promise<typeof calls> {
     'GET /v1/webhook_endpoints/:webhook_endpoint_id/deliveries': {
       permission_denied: { path: `${endpoint}/deliveries`, by: { key: colleague.key } },
     },
+    'GET /v1/webhook_endpoints/:webhook_endpoint_id/deliveries/:event_id': {
+      permission_denied: { path: `${endpoint}/deliveries/evt_none`, by: { key: colleague.key } },
+    },
     'POST /v1/webhook_endpoints/:webhook_endpoint_id/redeliver': {
       permission_denied: { path: `${endpoint}/redeliver`, body: { since: 0 }, by: { key: colleague.key } },
     },

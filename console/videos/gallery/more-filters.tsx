@@ -1,0 +1,90 @@
+import { useVideoModels } from '../../api/video-models.ts'
+import { useText } from '../../text/use-text.ts'
+import { Field } from '../../ui/form/field.tsx'
+import { Input, Select } from '../../ui/form/input.tsx'
+import { dayOf } from '../jobs/list-pages.ts'
+import { type Filter, STATUS_CHOICES } from './filter.ts'
+import { SettledInput } from './settled-input.tsx'
+
+type FilterProps = { filter: Filter; onChange: (changes: Filter) => void }
+
+/** Filters by status, model, days and cost. */
+export function MoreFilters({ filter, onChange }: FilterProps) {
+  const t = useText('videos')
+  const models = useVideoModels().data ?? []
+  const { model = '' } = filter
+  const gone = model !== '' && !models.some(({ id }) => id === model) ? [{ value: model, label: model }] : []
+  return (
+    <div className="grid grid-cols-[repeat(auto-fill,minmax(9rem,1fr))] gap-3">
+      <Field label={t('find.status')}>
+        <Select
+          value={filter.status ?? ''}
+          onChange={(status) => onChange({ status })}
+          options={[
+            { value: '', label: t('find.any_status') },
+            { value: STATUS_CHOICES.running, label: t('find.running') },
+            ...(['completed', 'failed', 'canceled'] as const).map((value) => ({ value, label: t(`status.${value}`) })),
+          ]}
+        />
+      </Field>
+      <Field label={t('find.model')}>
+        <Select
+          value={model}
+          onChange={(value) => onChange({ model: value })}
+          options={[
+            { value: '', label: t('find.any_model') },
+            ...models.map(({ id, name }) => ({ value: id, label: name })),
+            ...gone,
+          ]}
+        />
+      </Field>
+      <DayFilters filter={filter} onChange={onChange} />
+      {(['cost_min', 'cost_max'] as const).map((name) => (
+        <Field key={name} label={t(`find.${name}`)}>
+          <SettledInput
+            inputMode="decimal"
+            maxLength={21}
+            pattern="\d{1,12}(\.\d{1,8})?"
+            value={filter[name] ?? ''}
+            onSettle={(text) => onChange({ [name]: text })}
+          />
+        </Field>
+      ))}
+    </div>
+  )
+}
+
+/** Days where the reader is: from the beginning of the first to the end of the last. */
+function DayFilters({ filter, onChange }: FilterProps) {
+  const t = useText('videos')
+  const { created_after: after, created_before: before } = filter
+  const from = after === undefined ? '' : dayOf(Number(after))
+  const to = before === undefined ? '' : dayOf(Number(before) - 1)
+  return (
+    <>
+      <Field label={t('find.from')}>
+        <Input
+          type="date"
+          value={from}
+          {...(to && { max: to })}
+          onChange={({ target }) => onChange({ created_after: midnight(target.value, 0) })}
+        />
+      </Field>
+      <Field label={t('find.to')}>
+        <Input
+          type="date"
+          value={to}
+          {...(from && { min: from })}
+          onChange={({ target }) => onChange({ created_before: midnight(target.value, 1) })}
+        />
+      </Field>
+    </>
+  )
+}
+
+/** The beginning of the day, or of the one `later` days after it, in Unix seconds; nothing for what is no day. */
+function midnight(day: string, later: number): string {
+  const [year, month, date] = day.split('-').map(Number)
+  const at = new Date(year!, month! - 1, date! + later).getTime()
+  return Number.isFinite(at) && at >= 0 ? String(at / 1000) : ''
+}
