@@ -1,5 +1,7 @@
+import type { TurnView } from '../../../server/conversations/schema.ts'
 import type { ChatModel } from '../../api/chat-models.ts'
 import { type Failure, failureOf, isFailure } from '../../api/failure.ts'
+import type { Page } from '../../api/queries.ts'
 import { openRequest, request } from '../../api/request.ts'
 import { type AssistantMessage, newAnswer } from '../conversation/conversation.ts'
 import { type Answering, changeMessage, type OpenConversation } from '../conversation/open-conversation.ts'
@@ -20,7 +22,9 @@ export async function answer(conversation: OpenConversation, model: ChatModel, e
   const draft = newAnswer(model.id)
   const now = conversation.read()
   const body = continuingBody(now, model)
-  await receive(conversation, draft, events, async (signal) => {
+  const isOurs = ({ id, previous_response_id }: TurnView) =>
+    previous_response_id === (body.previous_response_id ?? null) && !now.turns.some((turn) => turn.id === id)
+  await receive(conversation, { draft, isOurs }, events, async (signal) => {
     conversation.change(({ messages, ...rest }) => ({ ...rest, messages: [...messages, { ...draft }] }))
     const id = now.id ?? (await storeConversation(conversation))
     events.onStored(id)
@@ -34,7 +38,7 @@ export async function follow(conversation: OpenConversation, id: string, events:
   const shown = conversation.read().messages.at(-1)
   if (conversation.answering || shown?.role !== 'assistant' || shown.response_id !== id) return
   const draft = { ...newAnswer(shown.model, shown.id), response_id: id }
-  await receive(conversation, draft, events, async () => null)
+  await receive(conversation, { draft, isOurs: () => false }, events, async () => null)
 }
 
 /** Stops the answer. The service charges what the model has produced. */
@@ -49,17 +53,17 @@ function cancel(id: string): void {
   request('POST', `/v1/responses/${id}/cancel`).catch(() => {})
 }
 
-async function receive(
-  conversation: OpenConversation,
-  draft: AssistantMessage,
-  events: AnswerEvents,
-  open: (signal: AbortSignal) => Promise<Response | null>,
-): Promise<void> {
+/** `isOurs`: whether a stored turn is the one that was asked for, while its id is unknown here. */
+type Asked = { draft: AssistantMessage; isOurs: (turn: TurnView) => boolean }
+type Open = (signal: AbortSignal) => Promise<Response | null>
+
+async function receive(conversation: OpenConversation, asked: Asked, events: AnswerEvents, open: Open): Promise<void> {
+  const { draft } = asked
   const answering: Answering = { reading: new AbortController(), response_id: draft.response_id, stopped: false }
   conversation.answering = answering
   const write = writer(conversation, draft)
   try {
-    await readToEnd(conversation, { draft, answering }, await open(answering.reading.signal), write.soon)
+    await readToEnd(conversation, { ...asked, answering }, open, write.soon)
     draft.status = 'done'
     // What cannot be read now is read when somebody looks at the page again.
     await synchronize(conversation, draft.response_id!).catch(() => write.now())
@@ -75,16 +79,17 @@ async function receive(
 /** Reads the events of a response to the last, over as many connections as that takes. */
 async function readToEnd(
   conversation: OpenConversation,
-  { draft, answering }: { draft: AssistantMessage; answering: Answering },
-  response: Response | null,
+  { draft, isOurs, answering }: Asked & { answering: Answering },
+  open: Open,
   onChange: () => void,
 ): Promise<void> {
   const { signal } = answering.reading
   const measure = reasoningClock()
   let last = -1
-  for (let connection = response; ; ) {
+  for (let attempt = 0; ; attempt++) {
     try {
-      connection ??= await openRequest('GET', pathOf(draft.response_id!, last), { signal })
+      const opened = attempt === 0 ? await open(signal) : null
+      const connection = opened ?? (await openRequest('GET', pathOf(draft.response_id!, last), { signal }))
       for await (const data of eventsOf(connection)) {
         const event = JSON.parse(data) as StreamEvent
         last = event.sequence_number
@@ -96,12 +101,41 @@ async function readToEnd(
         if (ended) return
       }
     } catch (error) {
-      if (signal.aborted || draft.response_id === null || !isTemporary(error)) throw error
+      if (signal.aborted || !isTemporary(error)) throw error
+      draft.response_id ??= await findAccepted(conversation, isOurs, signal)
+      if (draft.response_id === null) throw error
     }
-    connection = null
-    await new Promise((resolve) => setTimeout(resolve, RECONNECT_MS))
-    signal.throwIfAborted()
+    await pause(signal)
   }
+}
+
+/**
+ * The id of the response that was asked for over a connection that was lost. The service may have accepted it all the same: sent again, it
+ * would be paid for twice. Null once the service says that it has none, or cannot be asked for a while.
+ */
+async function findAccepted(
+  { read }: OpenConversation,
+  isOurs: Asked['isOurs'],
+  signal: AbortSignal,
+): Promise<string | null> {
+  for (let attempt = 0; attempt < ASK_MAX; attempt++) {
+    await pause(signal)
+    const { id, turns } = read()
+    if (id === null) return null
+    try {
+      const query = { after: turns.at(-1)?.id }
+      const page = await request<Page<TurnView>>('GET', `/console/conversations/${id}/turns`, { query, signal })
+      return page.data.findLast(isOurs)?.id ?? null
+    } catch (error) {
+      if (!isTemporary(error)) return null
+    }
+  }
+  return null
+}
+
+async function pause(signal: AbortSignal): Promise<void> {
+  await new Promise((resolve) => setTimeout(resolve, RECONNECT_MS))
+  signal.throwIfAborted()
 }
 
 /** From here on the answer is stored, with its question. */
@@ -113,6 +147,8 @@ function onAccepted(conversation: OpenConversation, answering: Answering, { resp
 
 /** After the connection was lost, or the service restarts. */
 const RECONNECT_MS = 1000
+/** How often it is asked whether a question was accepted, until it counts as lost. */
+const ASK_MAX = 10
 
 function isTemporary(error: unknown): boolean {
   return isFailure(error) && (error.status === 0 || error.status === 429 || error.status >= 500)
