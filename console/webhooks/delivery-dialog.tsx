@@ -44,7 +44,7 @@ export function DeliveryDialog({ delivery, onClose }: { delivery: Delivery; onCl
 function OneAttempt({ attempt, body }: { attempt: Attempt; body: string }) {
   const t = useText('webhooks')
   const errorText = useErrorText()
-  const { number, sent_at, url, request_headers, status_code, response_headers, response_body } = attempt
+  const { number, sent_at, origin, request_headers, status_code, response_headers, response_body } = attempt
   const answer = [String(status_code), ...linesOf(response_headers ?? {}), '', response_body].join('\n').trimEnd()
   return (
     <section aria-label={t('attempt', { number })} className="flex flex-col gap-2">
@@ -57,7 +57,7 @@ function OneAttempt({ attempt, body }: { attempt: Attempt; body: string }) {
       <p className="text-xs text-muted">{t('request')}</p>
       <CodeBlock
         wrap
-        code={[`POST ${url}`, ...linesOf(request_headers), '', body].join('\n')}
+        code={[`POST ${origin}`, ...linesOf(request_headers), '', body].join('\n')}
         label={t('request_of', { number })}
       />
       <p className="text-xs text-muted">{t('column_answer')}</p>

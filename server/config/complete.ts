@@ -25,7 +25,7 @@ const DEFAULT_VIDEO_MODELS: NonNullable<ConfigFile['video_models']> = [
   },
 ]
 
-const DEFAULT_CHAT_MODELS: NonNullable<ConfigFile['chat_models']> = [
+export const DEFAULT_CHAT_MODELS: NonNullable<ConfigFile['chat_models']> = [
   {
     id: 'sandbox-1',
     description: 'Embedded test model: deterministic answers for building clients without spending. Not intelligent.',

@@ -1,4 +1,5 @@
 import { isNetwork } from '../platform/http/client-address.ts'
+import { DEFAULT_CHAT_MODELS } from './complete.ts'
 import { type ConfigFile, RENDER_SECONDS } from './file.ts'
 import { type Path, toPath } from './mistake.ts'
 import type { Capability, EngineEntry } from './models.ts'
@@ -51,8 +52,12 @@ export function* meaningMistakes(file: ConfigFile, checkEngine: EngineCheck): Ge
     }
   }
   const helper = file.prompt_help?.model
-  if (helper !== undefined && file.chat_models && !chat.has(helper))
+  const helpers = file.chat_models ? [...chat] : DEFAULT_CHAT_MODELS.map(({ id }) => id)
+  if (helper !== undefined && !helpers.includes(helper))
     yield [['prompt_help', 'model'], `no such chat model: ${helper}`]
+  for (const [i, { prompt_help }] of (file.video_models ?? []).entries())
+    if (prompt_help !== undefined && helper === undefined)
+      yield [['video_models', i, 'prompt_help'], 'is of no use without prompt_help.model']
   yield* storageMistakes(file.storage, file.content_delivery)
   yield* moderationMistakes(file.moderation ?? {}, checkEngine)
   if (file.translation)

@@ -2,17 +2,19 @@ import type { Static } from 'typebox'
 import { entitledVideoModel } from '../catalog/entitlements.ts'
 import { type Endpoint, endpoint } from '../identity/caller/endpoint.ts'
 import { freshCache } from '../platform/fresh-cache.ts'
-import { findRenderTimes, type Quantiles, type RenderTimes } from '../videos/store.ts'
+import { findRenderTimes, type RenderTime } from '../videos/store.ts'
 import { EstimateQuery, EstimateView } from './schema.ts'
 
-/** The last renders that an estimate is made of. Fewer than the least would say little, and might say it of somebody in particular. */
+/** The last renders that an estimate is made of; fewer than the least would say little. */
 const RENDERS = { least: 5, most: 50 }
+/** Of fewer organizations it would say how one in particular fares: then only the caller's own count. */
+const ORGANIZATIONS_LEAST = 3
 /** How long an estimate is kept. There is one for each model, length and size. */
 const KEPT = { ttl_ms: 60_000, entries_max: 1000 }
 
 /** How long videos have taken lately, whoever made them: nothing but these figures is said of other organizations. */
 export function estimateEndpoint(): Endpoint {
-  const kept = freshCache<RenderTimes>({ ...KEPT, now_ms: () => performance.now() })
+  const kept = freshCache<RenderTime[]>({ ...KEPT, now_ms: () => performance.now() })
   return endpoint({
     method: 'GET',
     path: '/console/estimate',
@@ -27,17 +29,23 @@ export function estimateEndpoint(): Endpoint {
       const { seconds, aspect_ratio } = query
       const key = JSON.stringify([model, seconds, aspect_ratio])
       const wanted = { model, seconds, aspect_ratio, limit: RENDERS.most }
-      const times = (await kept.find(key, () => findRenderTimes(ctx.db, wanted)))!
-      const known = times.count >= RENDERS.least
+      const last = (await kept.find(key, () => findRenderTimes(ctx.db, wanted)))!
+      const organizations = new Set(last.map(({ org_id }) => org_id)).size
+      const counted = last.filter(({ org_id }) => organizations >= ORGANIZATIONS_LEAST || org_id === principal.org_id)
+      const spread = (of: 'total' | 'waiting') =>
+        counted.length < RENDERS.least ? null : spreadOf(counted.map((each) => each[of]))
       return {
         ...{ object: 'video_estimate', model, seconds, aspect_ratio },
-        total_seconds: known ? spread(times.total) : null,
-        waiting_seconds: known ? spread(times.waiting) : null,
+        total_seconds: spread('total'),
+        waiting_seconds: spread('waiting'),
       } satisfies Static<typeof EstimateView>
     },
   })
 }
 
-function spread([low, typical, high]: Quantiles) {
-  return { typical: Math.round(typical), low: Math.round(low), high: Math.round(high) }
+/** The median, and what nine of ten exceed and stay below. */
+function spreadOf(times: number[]): { typical: number; low: number; high: number } {
+  const sorted = times.toSorted((a, b) => a - b)
+  const at = (share: number) => Math.round(sorted[Math.round(share * (sorted.length - 1))]!)
+  return { typical: at(0.5), low: at(0.1), high: at(0.9) }
 }

@@ -156,7 +156,10 @@ async function lockWhenDue(client: pg.PoolClient, { name, every_seconds }: Sweep
   return rows[0]!
 }
 
-/** And gives the lock back. Need not survive a power cut: no flush is waited for. */
+/**
+ * And gives the lock back, before the end is written: a process that looks at that moment may run the sweep once more. Need not survive a power cut: no
+ * flush is waited for.
+ */
 async function noteEnd(client: pg.PoolClient, { name }: Sweep): Promise<void> {
   await client.query(
     `with noted as (select set_config('synchronous_commit', 'off', true))

@@ -122,7 +122,7 @@ export const videoInvariants: readonly Invariant[] = [
     broken: () => sql`
       select org_id from (
         select org_id, event_bytes(deliveries) as bytes from events
-        union all select org_id, delivery_attempt_bytes(url, response_headers, response_body) from delivery_attempts
+        union all select org_id, delivery_attempt_bytes(origin, response_headers, response_body) from delivery_attempts
         union all select org_id, moderation_record_bytes() from moderation_records
         union all select org_id, deletion_entry_bytes() from activity_entries where is_deletion(action)
         union all select org_id, - bytes from stored_bytes where kind = 'records') as each

@@ -148,26 +148,22 @@ export async function findVideoMakers(
     .execute()
 }
 
-/** What nine of ten exceed, the median, and what nine of ten stay below. */
-export type Quantiles = readonly [low: number, typical: number, high: number]
-/** Seconds from submission to completion, and of these the seconds spent waiting for a renderer. */
-export type RenderTimes = { count: number; total: Quantiles; waiting: Quantiles }
+/** `total`: seconds from submission to completion, and of these the seconds spent `waiting` for a renderer. */
+export type RenderTime = { org_id: string; total: number; waiting: number }
 
-/** How long the last completed jobs of a model with this length and size took, whichever organization they were of. Reads `limit` rows of one index. */
+/** How long the last completed jobs of a model with this length and size took, of any organization. Reads `limit` rows of one index. */
 export async function findRenderTimes(
   db: Db,
   job: Pick<VideoJobRow, 'model' | 'seconds' | 'aspect_ratio'> & { limit: number },
-): Promise<RenderTimes> {
+): Promise<RenderTime[]> {
   const { model, seconds, aspect_ratio, limit } = job
-  const quantiles = (span: RawBuilder<unknown>) => sql`
-    coalesce(percentile_cont(array[0.1, 0.5, 0.9]) within group (order by extract(epoch from ${span})::float8), '{0,0,0}')`
-  const { rows } = await sql<RenderTimes>`
-    select count(*)::int as count, ${quantiles(sql`completed_at - created_at`)} as total,
-           ${quantiles(sql`render_started_at - queued_at`)} as waiting
-    from (select created_at, queued_at, render_started_at, completed_at from video_jobs
-          where model = ${model} and seconds = ${seconds} and aspect_ratio = ${aspect_ratio} and completed_at is not null
-          order by completed_at desc limit ${limit}) as last`.execute(db)
-  return rows[0]!
+  const { rows } = await sql<RenderTime>`
+    select org_id, extract(epoch from completed_at - created_at)::float8 as total,
+           coalesce(extract(epoch from render_started_at - queued_at), 0)::float8 as waiting
+    from video_jobs
+    where model = ${model} and seconds = ${seconds} and aspect_ratio = ${aspect_ratio} and completed_at is not null
+    order by completed_at desc limit ${limit}`.execute(db)
+  return rows
 }
 
 /** For background work only, which acts for no caller. */

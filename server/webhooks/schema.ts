@@ -127,7 +127,7 @@ export const DeliveryDetail = Type.Object({
     Type.Object({
       number: Type.Integer({ description: 'Which attempt it was, from 1.' }),
       sent_at: Type.Integer(),
-      url: Type.String(),
+      origin: Type.String({ description: 'Of the URL it was sent to.' }),
       request_headers: Type.Record(Type.String(), Type.String(), { description: 'With the signature masked.' }),
       status_code: Nullable(Type.Integer(), 'Of the answer; null when there was none.'),
       error: Nullable(AttemptError, 'What went wrong.'),
@@ -192,8 +192,14 @@ export function deliveryDetail(delivery: EventDelivery, attempts: readonly Attem
   return {
     ...deliveryView(delivery),
     request_body: eventBody({ id: event_id, type, subject_id, created_at }),
-    sent: attempts.map(({ number, sent_at, url, status_code, error, response_headers, response_body }) => ({
-      ...{ number, sent_at: unixSeconds(sent_at), url, request_headers: eventHeaders(event_id, sent_at), status_code },
+    sent: attempts.map(({ number, sent_at, origin, status_code, error, response_headers, response_body }) => ({
+      ...{
+        number,
+        sent_at: unixSeconds(sent_at),
+        origin,
+        request_headers: eventHeaders(event_id, sent_at),
+        status_code,
+      },
       ...{ error: error as DeliveryView['error'], response_headers, response_body },
     })),
   }

@@ -159,10 +159,12 @@ test('a mark and a word are shown while the first script loads, in the language 
     // A page of its own: leaving the one just opened would break off the scripts it still loads.
     const page = await context.newPage()
     let release = () => {}
+    let asked = false
     const held = new Promise<void>((resolve) => {
       release = resolve
     })
-    await context.route(/\/assets\/index-[\w-]+\.js$/, async (route) => {
+    await context.route(/\/assets\/main-[\w-]+\.js$/, async (route) => {
+      asked = true
       await held
       await route.continue()
     })
@@ -173,6 +175,7 @@ test('a mark and a word are shown while the first script loads, in the language 
     await page.getByText(other).waitFor({ state: 'hidden' })
     const seen = await status.innerText()
     assert.equal(seen.trim(), word)
+    assert.ok(asked)
     release()
     await page.locator('[data-page-title]').waitFor()
     assert.equal(await page.getByText(word).count(), 0)

@@ -1,10 +1,10 @@
 import { sql } from 'kysely'
 import type { Db, Tx } from '../../platform/db/db.ts'
 
-/** `records`: webhook events with their deliveries, and moderation records, which outlive what they are about. */
+/** `records`: webhook events with their deliveries and attempts, and moderation records, which outlive what they are about. */
 const KINDS = ['files', 'videos', 'responses', 'records'] as const
 
-/** A difference of what an organization stores. Triggers on the tables of each kind write them: migrations 0006 and 0007. */
+/** A difference of what an organization stores. Triggers on the tables of each kind write them: migrations 0006, 0007, 0012 and 0014. */
 type StoredBytesTable = { org_id: string; kind: (typeof KINDS)[number]; bytes: bigint }
 
 declare module '../../platform/db/db.ts' {

@@ -8,7 +8,8 @@ export type AttemptRow = {
   number: number
   org_id: string
   sent_at: Date
-  url: string
+  /** Not the whole URL, which may hold a secret and outlive its endpoint here. */
+  origin: string
   status_code: number | null
   error: string | null
   response_headers: Record<string, string> | null
@@ -31,11 +32,11 @@ export async function insertAttempts(tx: Tx, rows: readonly AttemptRow[]): Promi
   const headers = rows.map(({ response_headers }) => response_headers && JSON.stringify(response_headers))
   await sql`
     insert into delivery_attempts
-    select delivery_id, number, org_id, sent_at, url, status_code, error, response_headers::json, response_body
+    select delivery_id, number, org_id, sent_at, origin, status_code, error, response_headers::json, response_body
     from unnest(${column('delivery_id')}::text[], ${column('number')}::int[], ${column('org_id')}::text[],
-      ${column('sent_at')}::timestamptz[], ${column('url')}::text[], ${column('status_code')}::int[], ${column('error')}::text[],
+      ${column('sent_at')}::timestamptz[], ${column('origin')}::text[], ${column('status_code')}::int[], ${column('error')}::text[],
       ${headers}::text[], ${column('response_body')}::text[])
-      as given (delivery_id, number, org_id, sent_at, url, status_code, error, response_headers, response_body)`.execute(
+      as given (delivery_id, number, org_id, sent_at, origin, status_code, error, response_headers, response_body)`.execute(
     tx,
   )
   const many = rows.filter(({ number }) => number > KEPT)

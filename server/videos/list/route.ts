@@ -16,6 +16,8 @@ export const VIDEO_PAGE = { default: 20, max: 100 }
 const SECOND_MAX = 253_402_300_799
 const Second = (description: string) =>
   Type.Optional(Type.Integer({ minimum: 0, maximum: SECOND_MAX, description: `${description}, in Unix seconds.` }))
+/** The largest amounts are beyond those of the database. */
+const AMOUNT = /^\d{1,10}(\.\d{1,8})?$/
 const Amount = (description: string) => Type.Optional(Type.String({ maxLength: 32, description }))
 
 const Query = Type.Object({
@@ -60,8 +62,10 @@ export const listVideos = endpoint({
     const page = { ...positionOf('video', query, VIDEO_PAGE), ...filterOf(query), org_id }
     const { signal } = abortOnLeaving(reply)
     const lease = leaseForReading(ctx.budget, org_id, reply)
-    const read = () => readWithRoom(lease, (bytes_max) => listJobs(ctx.db, { ...page, bytes_max }))
-    const { jobs, walked_to } = await (isWalk(page) ? walkInTurn(org_id, read, signal) : read())
+    const { jobs, walked_to } = await readWithRoom(lease, (bytes_max) => {
+      const read = () => listJobs(ctx.db, { ...page, bytes_max })
+      return isWalk(page) ? walkInTurn(org_id, read, signal) : read()
+    })
     const list = pageOf(jobs, page.limit, videoView)
     return sendJson(reply, walked_to === null ? list : { ...list, last_id: walked_to, has_more: true })
   },
@@ -92,8 +96,7 @@ function statusesIn(text: string): Status[] {
 }
 
 function amountIn(param: string, text: string): bigint {
-  const amount = parseMoney(text)
-  if (amount !== null) return amount
-  const message = `Invalid '${param}': expected a decimal with at most 8 fraction digits, such as '0.50'.`
+  if (AMOUNT.test(text)) return parseMoney(text)!
+  const message = `Invalid '${param}': expected a decimal with at most 10 digits before the point and 8 after it, such as '0.50'.`
   throw new ApiError('invalid_value', message, { param })
 }

@@ -28,15 +28,15 @@ export type JobPage = Position & JobFilter & { org_id: string; bytes_max: number
 export type ListedJobs = { jobs: ShownJob[]; walked_to: string | null }
 
 /**
- * What one page looks through for what no index finds: 5,000 jobs, and 4 MB of prompts where a search reads these, so that whoever asks for
+ * What one page looks through for what no index finds: 5,000 jobs, and 4 MB of prompts, so that whoever asks for
  * what is rare, again and again, takes the database for some milliseconds at a time.
  */
 const WALK = { jobs: 5000, prompt_bytes: 4_000_000 }
 
 /**
  * A page of the organization's jobs, one row more than `limit` when there is more, and the bytes of its prompts; null in its place when these
- * are more than `bytes_max`. Status, model, person and time are in indexes: a page filtered by them reads about as many rows as a whole one.
- * Other filters look at the jobs that an index finds, at most WALK of them.
+ * are more than `bytes_max`. Status and model, person, and time are in indexes: a page filtered by them reads about as many rows as a whole one.
+ * Other filters, and a status or model of one person, look at the jobs that an index finds, at most WALK of them.
  */
 export async function listJobs(db: Db, page: JobPage): Promise<{ bytes: number; content: ListedJobs | null }> {
   const columns = SHOWN_COLUMNS.map((name) =>

@@ -16,11 +16,12 @@ video_models:
 
 let app: TestApp
 let own: TestPerson
-let rival: TestPerson
+/** Of three organizations. */
+let rivals: TestPerson[]
 before(async () => {
   app = await startApp({ config: CONFIG })
   own = await newCustomer(app)
-  rival = await newCustomer(app)
+  rivals = [await newCustomer(app), await newCustomer(app), await newCustomer(app)]
 })
 after(() => app.close())
 
@@ -33,7 +34,10 @@ const read = (changes: Record<string, string | number> = {}) => {
 test('what the last 50 completed jobs took, of this model, length and aspect ratio alone, whoever made them', async () => {
   const times = (count: number, seconds: (n: number) => number) => Array.from({ length: count }, (_, n) => seconds(n))
   await insertCompletedJobs(app.database, own, { took_seconds: times(30, () => 900) })
-  await insertCompletedJobs(app.database, rival, { took_seconds: times(50, (n) => 10 + n), waited_seconds: 4 })
+  for (const [at, rival] of rivals.entries()) {
+    const took_seconds = times(50, (n) => 10 + n).filter((seconds) => seconds % 3 === at)
+    await insertCompletedJobs(app.database, rival, { took_seconds, waited_seconds: 4 })
+  }
   for (const changes of [{ seconds: 9 }, { aspect_ratio: '9:16' as const }, { model: 'other-1' }])
     await insertCompletedJobs(app.database, own, { took_seconds: times(5, () => 500), ...changes })
   const { status, body } = await read()
@@ -46,8 +50,17 @@ test('what the last 50 completed jobs took, of this model, length and aspect rat
   ])
 })
 
+test('of fewer than three organizations the own jobs alone count', async () => {
+  for (const rival of rivals.slice(1))
+    await insertCompletedJobs(app.database, rival, { took_seconds: Array(9).fill(100), seconds: 7 })
+  assert.equal((await read({ seconds: 7 })).body.total_seconds, null)
+  await insertCompletedJobs(app.database, own, { took_seconds: Array(6).fill(30), seconds: 6 })
+  await insertCompletedJobs(app.database, rivals[0]!, { took_seconds: Array(20).fill(100), seconds: 6 })
+  assert.deepEqual((await read({ seconds: 6 })).body.total_seconds, { typical: 30, low: 30, high: 30 })
+})
+
 test('null with fewer than five jobs, and 404 for a model that the plan does not include', async () => {
-  await insertCompletedJobs(app.database, rival, { took_seconds: [1, 2, 3, 4], seconds: 5 })
+  await insertCompletedJobs(app.database, own, { took_seconds: [1, 2, 3, 4], seconds: 5 })
   const { total_seconds, waiting_seconds } = (await read({ seconds: 5 })).body
   assert.deepEqual([total_seconds, waiting_seconds], [null, null])
   for (const model of ['secret-1', 'nothing']) assert.equal((await read({ model })).body.error.code, 'model_not_found')
@@ -56,7 +69,7 @@ test('null with fewer than five jobs, and 404 for a model that the plan does not
 })
 
 test('an estimate reads the rows it counts from an index, however many jobs there are', async () => {
-  await insertCompletedJobs(app.database, rival, { took_seconds: Array(5000).fill(20), model: 'other-1', seconds: 12 })
+  await insertCompletedJobs(app.database, own, { took_seconds: Array(5000).fill(20), model: 'other-1', seconds: 12 })
   await app.database.pool.query('analyze video_jobs')
   const wanted = { model: 'other-1', seconds: 12, aspect_ratio: '16:9', limit: 50 } as const
   const [plan] = await plansOf(app.database, (db) => findRenderTimes(db, wanted))

@@ -95,6 +95,8 @@ test('400 for what is no text, time or amount', async () => {
     'created_after=x',
     'created_before=-1',
     'cost_min=a',
+    'cost_min=99999999999',
+    'cost_max=-1',
     'cost_max=1e3',
   ]
   for (const query of wrong) {

@@ -189,7 +189,8 @@ function rest(state: Call, stream: Stream): void {
   flow.pause()
   void takingTurnsAs(state.owner, nextTurn).then(() => {
     stream.rests = false
-    if (state.mode !== 'done' && !stream.queue.isPaused()) flow.resume()
+    // Also once the answer is complete: its connection serves others.
+    if (!stream.queue.isPaused()) flow.resume()
   })
 }
 
