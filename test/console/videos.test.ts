@@ -3,7 +3,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
-import type { Browser, Page } from 'playwright-core'
+import type { Browser, Page, Route } from 'playwright-core'
 import { ended, printed, startKinora } from '../support/command.ts'
 import { samplePicture } from '../support/data/media.ts'
 import { newColleague, newCustomer, startApp, type TestApp } from '../support/http/app.ts'
@@ -123,6 +123,46 @@ test('a request that is clicked twice or retried after a lost response creates o
   assert.equal(await jobsOf(app, own.org_id), 1)
   await close()
 })
+
+for (const [refusal, status] of [
+  ['idempotency_in_progress', 409],
+  ['rate_limit_exceeded', 429],
+  ['missing_api_key', 401],
+] as const)
+  test(`a request whose response was lost creates one job, though a retry over a reload is answered with ${refusal}`, async () => {
+    const own = await newCustomer(app)
+    const { page, close, allow } = await openConsole(browser, { app, as: own, path: '/videos' })
+    allow(/ERR_FAILED|status of (409|429|401)/)
+    const keys: Array<string | undefined> = []
+    const lost = async (route: Route) => {
+      await route.fetch()
+      await route.abort()
+    }
+    const refuse = (route: Route) =>
+      route.fulfill({
+        status,
+        json: { error: { message: '', type: 'invalid_request_error', param: null, code: refusal } },
+      })
+    const answers = [lost, refuse, (route: Route) => route.fallback()]
+    await page.route('**/v1/videos', async (route) => {
+      if (route.request().method() !== 'POST') return route.fallback()
+      keys.push(route.request().headers()['idempotency-key'])
+      await answers[keys.length - 1]!(route)
+    })
+    await prompt(page).fill('Paid once')
+    await generate(page).click()
+    await page.getByText('No response. Try again: the video will not be created twice.').waitFor()
+    await page.reload()
+    const refused = page.waitForResponse((each) => each.status() === status)
+    await generate(page).click()
+    await refused
+    const made = page.waitForResponse((each) => each.request().method() === 'POST' && each.status() === 200)
+    await generate(page).click()
+    await made
+    assert.equal(new Set(keys).size, 1)
+    assert.equal(await jobsOf(app, own.org_id), 1)
+    await close()
+  })
 
 test('the quote is exact while settings change, and says what is missing', async () => {
   const own = await newCustomer(app, { balance: 5_000_000n })

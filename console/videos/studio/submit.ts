@@ -13,8 +13,8 @@ import { changeFile, readCurrentDraft } from '../draft/draft-store.ts'
 import type { VideoJob } from '../jobs/job.ts'
 import { applyJob } from '../jobs/job-cache.ts'
 import { addPending, forgetPending } from '../jobs/pending.ts'
-import { addWaiting, readWaiting, useAccount } from '../waiting/list.ts'
-import { sendAll } from '../waiting/send.ts'
+import { type Account, addWaiting, readWaiting, useAccount } from '../waiting/list.ts'
+import { passes, sendAll } from '../waiting/send.ts'
 
 export type Submission = {
   /** Sends a request; does nothing while one is in flight. */
@@ -40,7 +40,7 @@ export function useSubmission(draft: Draft): Submission {
     inFlight.current = true
     setBusy(true)
     setRefused(null)
-    const key = keyFor(body)
+    const key = keyFor(account, body)
     const organization = shownOrganization(queries)
     const waitInstead = async () => {
       if (!(await addWaiting(account, { key, request: body }))) return false
@@ -67,8 +67,8 @@ export function useSubmission(draft: Draft): Submission {
       const refusal = failureOf(caught)
       if (refusal.code === 'concurrency_limit_exceeded' && (await waitInstead()))
         return forgetPending(queries, (pending) => pending.key === key)
-      // A refusal creates no job; the key is kept only for a request that may have created one.
-      if (refusal.status >= 400 && refusal.status < 500 && refusal.status !== 408) forgetKey()
+      // The key is kept where an attempt may have created a job. A 429 or 401 says nothing about the attempts before it.
+      if (refusal.status >= 400 && refusal.status < 500 && !passes(refusal)) forgetKey()
       if (shownOrganization(queries) !== organization) return
       forgetPending(queries, (pending) => pending.key === key)
       if (refusal.code === 'agreement_required') void reloadAcceptance(queries)
@@ -111,9 +111,9 @@ function markRefusedFile(param: string | null, body: VideoRequest): void {
 
 const STORAGE_KEY = 'kinora.video-attempt'
 
-/** One idempotency key per body until it is answered: a retry after a lost response or a reload is the same request. */
-function keyFor(body: VideoRequest): string {
-  const text = JSON.stringify(body)
+/** One idempotency key per account and body until it is answered: a retry after a lost response or a reload is the same request. */
+function keyFor(account: Account, body: VideoRequest): string {
+  const text = JSON.stringify([account, body])
   try {
     const stored = JSON.parse(sessionStorage.getItem(STORAGE_KEY) ?? 'null')
     if (stored?.text === text) return stored.key

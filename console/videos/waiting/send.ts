@@ -68,7 +68,7 @@ function sendOne(queries: QueryClient, account: Account): Promise<boolean> {
 }
 
 /** Whether the same request may be accepted later: there is no slot yet, or no answer. */
-function passes({ status, code }: Pick<Failure, 'status' | 'code'>): boolean {
+export function passes({ status, code }: Pick<Failure, 'status' | 'code'>): boolean {
   return (
     status === 0 ||
     status >= 500 ||
