@@ -11,3 +11,12 @@ export const choose = (
   place: string,
   files: string | Array<{ name: string; mimeType: string; buffer: Buffer }>,
 ) => page.getByRole('group', { name: place }).locator('input[type=file]').setInputFiles(files)
+/** What waits in this browser for a free slot. */
+export const waitingRows = (page: Page) =>
+  page.getByRole('region', { name: /waiting to be sent/ }).getByRole('listitem')
+/** Submits a prompt that has to wait. */
+export const wait = async (page: Page, text: string) => {
+  await prompt(page).fill(text)
+  await generate(page).click()
+  await waitingRows(page).filter({ hasText: text }).waitFor()
+}

@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import type { Browser, Page } from 'playwright-core'
+import errors from '../../console/text/en/errors.ts'
 import { newCustomer, startApp, type TestApp, type TestPerson } from '../support/http/app.ts'
 import { send } from '../support/http/send.ts'
 import { jobsOf, submit } from '../support/http/videos-app.ts'
 import { findBarriers, openBrowser, openConsole } from './browser/browser.ts'
-import { generate, prompt } from './video-studio.ts'
+import { generate, prompt, waitingRows as rows, wait } from './video-studio.ts'
 
 const CONFIG = `
 plans: { free: { max_concurrent_renders: 1 } }
@@ -21,13 +22,6 @@ before(async () => {
 })
 after(() => app?.close())
 
-const rows = (page: Page) => page.getByRole('region', { name: /waiting to be sent/ }).getByRole('listitem')
-/** Submits a prompt that has to wait. */
-const wait = async (page: Page, text: string) => {
-  await prompt(page).fill(text)
-  await generate(page).click()
-  await rows(page).filter({ hasText: text }).waitFor()
-}
 const job = (page: Page, text: string) => page.locator('[data-job-status]', { hasText: text }).last()
 /** The prompts of the jobs of an organization, the first one first. */
 const made = async (own: TestPerson) =>
@@ -105,5 +99,47 @@ test('what is refused later says why and stays, until it is sent again or remove
   await page.getByRole('button', { name: 'Remove from the list: Another' }).click()
   await rows(page).first().waitFor({ state: 'detached' })
   assert.equal(await jobsOf(app, own.org_id), 2)
+  await close()
+})
+
+test('where nothing can be stored the refusal says that the slots are taken, not that the list is full', async () => {
+  const own = await newCustomer(app)
+  await submit(app, own, { prompt: 'Running' })
+  const { page, close, allow } = await openConsole(browser, { app, as: own, path: '/videos' })
+  allow(/status of 429/)
+  await page.evaluate(() => {
+    Storage.prototype.setItem = () => {
+      throw new DOMException('', 'QuotaExceededError')
+    }
+  })
+  await prompt(page).fill('Nowhere to wait')
+  await generate(page).click()
+  await page.getByText(errors.code.concurrency_limit_exceeded).waitFor()
+  assert.equal(await rows(page).count(), 0)
+  await close()
+})
+
+test('whoever removes or prefers one by keyboard goes on at the next', async () => {
+  const own = await newCustomer(app)
+  await submit(app, own, { prompt: 'Running' })
+  const { page, close, allow } = await openConsole(browser, { app, as: own, path: '/videos' })
+  allow(/status of 429/)
+  for (const text of ['One', 'Two', 'Three', 'Four']) await wait(page, text)
+  const press = async (name: string) => {
+    await page.getByRole('button', { name }).focus()
+    await page.keyboard.press('Enter')
+  }
+  const focused = (name: string) => page.getByRole('button', { name }).and(page.locator(':focus'))
+  await press('Send first: Three')
+  await rows(page).first().filter({ hasText: 'Three' }).waitFor()
+  await focused('Send first: Four').waitFor()
+  await press('Remove from the list: One')
+  await rows(page).nth(3).waitFor({ state: 'detached' })
+  await focused('Remove from the list: Two').waitFor()
+  await press('Remove from the list: Four')
+  await rows(page).nth(2).waitFor({ state: 'detached' })
+  await page.getByRole('heading', { name: '2 videos waiting' }).and(page.locator(':focus')).waitFor()
+  for (const text of ['Two', 'Three']) await press(`Remove from the list: ${text}`)
+  await page.locator('[data-page-title]:focus').waitFor()
   await close()
 })

@@ -10,6 +10,7 @@ import { useFormat } from '../../ui/data/format.tsx'
 import { FailureNote, Note } from '../../ui/failure-note.tsx'
 import { Skeleton } from '../../ui/layout.tsx'
 import type { Missing } from '../draft/draft.ts'
+import { isFull, useAccount } from '../waiting/list.ts'
 import { refusedField } from './submit.ts'
 
 export type Price = { cost: string; per_second: string; seconds: number; currency: string }
@@ -144,6 +145,7 @@ function RefusalNote({ failure, price }: { failure: Failure; price: Price | null
   const t = useText('videos')
   const { money } = useFormat()
   const { data: balance } = useBalance()
+  const account = useAccount()
   const { code, retry_after_seconds } = failure
   // The terms note covers `agreement_required`.
   if (refusedField(failure) !== null || code === 'agreement_required') return null
@@ -153,7 +155,7 @@ function RefusalNote({ failure, price }: { failure: Failure; price: Price | null
       <Note tone="danger">{t('refused.credit', { cost, available: money(balance.available, balance.currency) })}</Note>
     )
   }
-  if (code === 'concurrency_limit_exceeded') return <Note tone="danger">{t('waiting.full')}</Note>
+  if (code === 'concurrency_limit_exceeded' && isFull(account)) return <Note tone="danger">{t('waiting.full')}</Note>
   if (code === 'rate_limit_exceeded')
     return <Note tone="danger">{t('refused.rate', { n: retry_after_seconds ?? 10 })}</Note>
   if (code === 'network_failed') return <Note tone="danger">{t('refused.network')}</Note>

@@ -13,7 +13,7 @@ import { changeFile, readCurrentDraft } from '../draft/draft-store.ts'
 import type { VideoJob } from '../jobs/job.ts'
 import { applyJob } from '../jobs/job-cache.ts'
 import { addPending, forgetPending } from '../jobs/pending.ts'
-import { type Account, addWaiting, readWaiting, useAccount } from '../waiting/list.ts'
+import { type Account, addWaiting, readWaiting, useAccount, type Waiting } from '../waiting/list.ts'
 import { passes, sendAll } from '../waiting/send.ts'
 
 export type Submission = {
@@ -40,22 +40,20 @@ export function useSubmission(draft: Draft): Submission {
     inFlight.current = true
     setBusy(true)
     setRefused(null)
-    const key = keyFor(account, body)
+    const { key, sent_at_ms } = attemptFor(account, body)
     const organization = shownOrganization(queries)
-    const waitInstead = async () => {
-      if (!(await addWaiting(account, { key, request: body }))) return false
+    const waitInstead = async (sent_at_ms: number | null) => {
+      if (shownOrganization(queries) !== organization) return false
+      if (!(await addWaiting(account, { key, request: body, sent_at_ms }))) return false
       forgetKey()
       toast(t('waiting.added'))
       return true
     }
-    // Those that wait came first.
-    if (readWaiting(account).some(({ refusal }) => refusal === null) && (await waitInstead())) {
-      inFlight.current = false
-      setBusy(false)
-      return void sendAll(queries, account)
-    }
-    addPending(queries, { key, request: body, ...price, at: Date.now() / 1000 })
     try {
+      // Those that wait came first.
+      if (readWaiting(account).some(({ refusal }) => refusal === null) && (await waitInstead(sent_at_ms)))
+        return void sendAll(queries, account)
+      addPending(queries, { key, request: body, ...price, at: Date.now() / 1000 })
       const job = await request<VideoJob>('POST', '/v1/videos', { body, headers: { 'idempotency-key': key } })
       forgetKey()
       if (shownOrganization(queries) !== organization) return
@@ -65,7 +63,7 @@ export function useSubmission(draft: Draft): Submission {
       setAccepted((count) => count + 1)
     } catch (caught) {
       const refusal = failureOf(caught)
-      if (refusal.code === 'concurrency_limit_exceeded' && (await waitInstead()))
+      if (refusal.code === 'concurrency_limit_exceeded' && (await waitInstead(null)))
         return forgetPending(queries, (pending) => pending.key === key)
       // The key is kept where an attempt may have created a job. A 429 or 401 says nothing about the attempts before it.
       if (refusal.status >= 400 && refusal.status < 500 && !passes(refusal)) forgetKey()
@@ -111,17 +109,20 @@ function markRefusedFile(param: string | null, body: VideoRequest): void {
 
 const STORAGE_KEY = 'kinora.video-attempt'
 
-/** One idempotency key per account and body until it is answered: a retry after a lost response or a reload is the same request. */
-function keyFor(account: Account, body: VideoRequest): string {
+/**
+ * One idempotency key per account and body until it is answered: a retry after a lost response or a reload is the same request.
+ * `sent_at_ms` is when an earlier attempt was sent; null for the first one.
+ */
+function attemptFor(account: Account, body: VideoRequest): Pick<Waiting, 'key' | 'sent_at_ms'> {
   const text = JSON.stringify([account, body])
   try {
     const stored = JSON.parse(sessionStorage.getItem(STORAGE_KEY) ?? 'null')
-    if (stored?.text === text) return stored.key
+    if (stored?.text === text) return stored
     const key = randomId()
-    sessionStorage.setItem(STORAGE_KEY, JSON.stringify({ key, text }))
-    return key
+    sessionStorage.setItem(STORAGE_KEY, JSON.stringify({ key, sent_at_ms: Date.now(), text }))
+    return { key, sent_at_ms: null }
   } catch {
-    return randomId()
+    return { key: randomId(), sent_at_ms: null }
   }
 }
 

@@ -1,6 +1,6 @@
 import { useSyncExternalStore } from 'react'
 import { onSignOut, readStored, store } from '../../api/personal-storage.ts'
-import { type Session, useSession } from '../../api/session.ts'
+import { type Session, useSession, wasSignedIn } from '../../api/session.ts'
 import type { VideoRequest } from '../draft/draft.ts'
 
 /** A request that waits in this browser until the plan has a slot for it. */
@@ -8,6 +8,8 @@ export type Waiting = {
   /** Its idempotency key: however often it is sent, and by whichever tab, it creates one job. */
   key: string
   request: VideoRequest
+  /** When it was first sent without an answer that says that it created no job, in milliseconds; null when it was not. */
+  sent_at_ms: number | null
   /** Why it was refused other than for want of a slot; it is not sent again by itself. */
   refusal: { status: number; code: string; param: string | null } | null
 }
@@ -50,32 +52,37 @@ export function readWaiting(account: Account): readonly Waiting[] {
   return list
 }
 
-/** Adds a request at the end. Returns whether there was room for it. */
+export function isFull(account: Account): boolean {
+  return readWaiting(account).length >= MOST
+}
+
+/** Adds a request at the end. Returns whether it was stored: not where there is no room, and not after the person has signed out. */
 export function addWaiting(account: Account, added: Omit<Waiting, 'refusal'>): Promise<boolean> {
-  return withList(account, async (write) => {
-    const list = readWaiting(account)
-    return list.length < MOST && write([...list, { ...added, refusal: null }])
-  })
+  return withList(
+    account,
+    async (change) => wasSignedIn() && !isFull(account) && change((list) => [...list, { ...added, refusal: null }]),
+  )
 }
 
 /** Removes one that has not been sent meanwhile. */
 export function removeWaiting(account: Account, key: string): Promise<unknown> {
-  return change(account, (list) => list.filter((each) => each.key !== key))
+  return withList(account, async (change) => change((list) => list.filter((each) => each.key !== key)))
 }
 
 /** Puts one before all others, to be sent although it was refused before. */
 export function sendFirst(account: Account, key: string): Promise<unknown> {
-  return change(account, (list) => {
-    const chosen = list.find((each) => each.key === key)
-    return chosen ? [{ ...chosen, refusal: null }, ...list.filter((each) => each !== chosen)] : list
-  })
+  return withList(account, async (change) =>
+    change((list) => {
+      const chosen = list.find((each) => each.key === key)
+      if (!chosen) return list
+      const sent_at_ms = chosen.refusal ? null : chosen.sent_at_ms
+      return [{ ...chosen, sent_at_ms, refusal: null }, ...list.filter((each) => each !== chosen)]
+    }),
+  )
 }
 
-function change(account: Account, make: (list: readonly Waiting[]) => readonly Waiting[]) {
-  return withList(account, async (write) => write(make(readWaiting(account))))
-}
-
-type Write = (list: readonly Waiting[]) => boolean
+/** Stores what `make` returns for the list that is stored now. Returns whether there was room for it. */
+type Change = (make: (list: readonly Waiting[]) => readonly Waiting[]) => boolean
 
 /**
  * Runs `use` while no other tab reads or changes the list: what is sent is in it until there is an answer. `busy` is returned at once where
@@ -84,13 +91,16 @@ type Write = (list: readonly Waiting[]) => boolean
  */
 export async function withList<T>(
   account: Account,
-  use: (write: Write) => Promise<T>,
+  use: (change: Change) => Promise<T>,
   options: { busy?: T } = {},
 ): Promise<T> {
   const name = nameOf(account)
   const run = () => {
     read.delete(name)
-    return use((list) => {
+    return use((make) => {
+      // Without locks another tab may have changed it.
+      read.delete(name)
+      const list = make(readWaiting(account))
       const isStored = store(name, list)
       if (isStored) read.set(name, list)
       for (const listener of listeners) listener()

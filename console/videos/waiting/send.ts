@@ -1,16 +1,28 @@
 import type { QueryClient } from '@tanstack/react-query'
 import { type Failure, failureOf } from '../../api/failure.ts'
+import { isNegative, subtract } from '../../api/money.ts'
 import { paced } from '../../api/paced.ts'
+import type { Balance } from '../../api/queries.ts'
 import { request } from '../../api/request.ts'
 import { type Session, shownOrganization } from '../../api/session.ts'
 import type { VideoJob } from '../jobs/job.ts'
 import { applyJob } from '../jobs/job-cache.ts'
-import { type Account, accountOf, readWaiting, withList } from './list.ts'
+import { type Account, accountOf, readWaiting, type Waiting, withList } from './list.ts'
 
-/** Jobs that end change the balance, which every page hears of: a slot may be free. Asked this often at most. */
+/** Asked this often at most, however many jobs end. */
 const AGAIN_MS = 2000
 /** Asked this often where nothing is heard. */
 const PATIENCE_MS = 15_000
+/** A request that hangs keeps the list from other tabs. */
+const ANSWER_MS = 60_000
+/** The service remembers keys for 24 hours; a later request would create a second job. */
+const KEY_KNOWN_MS = 82_800_000
+
+/** The code of a request that is not repeated: whether it created a job is not known, and its key no longer prevents a second one. */
+export const MAY_BE_MADE = 'may_be_made'
+
+/** Not asked before, after the rate limit was reached. */
+let not_before_ms = 0
 
 /** Sends what waits, one after another, as slots come free. Returns what ends it. */
 export function sendAsSlotsComeFree(queries: QueryClient, account: Account): () => void {
@@ -18,8 +30,14 @@ export function sendAsSlotsComeFree(queries: QueryClient, account: Account): () 
   const attempt = paced(() => {
     if (!ended && readWaiting(account).some(({ refusal }) => refusal === null)) void sendAll(queries, account)
   }, AGAIN_MS)
+  const heldNow = () => queries.getQueryData<Balance>(['balance'])?.held ?? null
+  let held = heldNow()
   const hear = queries.getQueryCache().subscribe(({ type, query }) => {
-    if (type === 'updated' && query.queryKey[0] === 'balance') attempt.ask()
+    if (type !== 'updated' || query.queryKey[0] !== 'balance') return
+    const before = held
+    held = heldNow()
+    // A job has ended: a slot may be free.
+    if (before !== null && held !== null && isNegative(subtract(held, before))) attempt.ask()
   })
   const timer = setInterval(attempt.ask, PATIENCE_MS)
   attempt.ask()
@@ -33,34 +51,37 @@ export function sendAsSlotsComeFree(queries: QueryClient, account: Account): () 
 
 /** Sends until there is no slot, or nothing that waits. */
 export async function sendAll(queries: QueryClient, account: Account): Promise<void> {
-  while (await sendOne(queries, account));
+  while (Date.now() >= not_before_ms && (await sendOne(queries, account)));
 }
 
 /** Sends the first one that was not refused. Returns whether another may be sent after it. */
 function sendOne(queries: QueryClient, account: Account): Promise<boolean> {
   return withList(
     account,
-    async (write) => {
+    async (change) => {
       const first = readWaiting(account).find(({ refusal }) => refusal === null)
       if (!first || !(await isSignedIn(account))) return false
-      const others = () => readWaiting(account).filter(({ key }) => key !== first.key)
+      const { key, request: body } = first
+      const set = (changed: Partial<Waiting>) =>
+        change((list) => list.map((each) => (each.key === key ? { ...each, ...changed } : each)))
+      const sent_at_ms = first.sent_at_ms ?? Date.now()
+      if (Date.now() - sent_at_ms > KEY_KNOWN_MS) return set({ refusal: { status: 0, code: MAY_BE_MADE, param: null } })
+      if (!set({ sent_at_ms })) return false
       try {
-        const headers = { 'idempotency-key': first.key }
-        const job = await request<VideoJob>('POST', '/v1/videos', { body: first.request, headers })
-        write(others())
-        if (shownOrganization(queries) !== account.organization_id) return true
+        const options = { body, headers: { 'idempotency-key': key }, signal: AbortSignal.timeout(ANSWER_MS) }
+        const job = await request<VideoJob>('POST', '/v1/videos', options)
+        const isRemoved = change((list) => list.filter((each) => each.key !== key))
+        if (shownOrganization(queries) !== account.organization_id) return isRemoved
         applyJob(queries, job)
         void queries.invalidateQueries({ queryKey: ['balance'] })
-        return true
+        return isRemoved
       } catch (error) {
-        const { status, code, param } = failureOf(error)
-        if (passes({ status, code })) return false
-        write(
-          readWaiting(account).map((each) =>
-            each.key === first.key ? { ...first, refusal: { status, code, param } } : each,
-          ),
-        )
-        return true
+        const { status, code, param, retry_at_ms } = failureOf(error)
+        if (!passes({ status, code })) return set({ sent_at_ms: null, refusal: { status, code, param } })
+        // The service looks for a job of this key before it counts slots, but after it counts requests.
+        if (status === 429) set({ sent_at_ms: code === 'concurrency_limit_exceeded' ? null : first.sent_at_ms })
+        if (code === 'rate_limit_exceeded') not_before_ms = retry_at_ms ?? 0
+        return false
       }
     },
     { busy: false },
@@ -81,7 +102,9 @@ export function passes({ status, code }: Pick<Failure, 'status' | 'code'>): bool
 
 /** Another tab may have signed in somebody else, or switched the organization: this tab follows a little later. */
 async function isSignedIn(account: Account): Promise<boolean> {
-  const session = await request<Session>('GET', '/console/session').catch(() => null)
+  const session = await request<Session>('GET', '/console/session', { signal: AbortSignal.timeout(ANSWER_MS) }).catch(
+    () => null,
+  )
   if (session === null) return false
   const now = accountOf(session)
   return now.user_id === account.user_id && now.organization_id === account.organization_id

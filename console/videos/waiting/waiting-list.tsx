@@ -1,6 +1,6 @@
 import { useQueryClient } from '@tanstack/react-query'
 import { ArrowUpToLine, RotateCw, X } from 'lucide-react'
-import { useEffect } from 'react'
+import { type MouseEvent, useEffect } from 'react'
 import { newFailure } from '../../api/failure.ts'
 import { multiply } from '../../api/money.ts'
 import { useVideoModels, type VideoModel } from '../../api/video-models.ts'
@@ -8,9 +8,10 @@ import { useText } from '../../text/use-text.ts'
 import { IconButton } from '../../ui/button.tsx'
 import { Money } from '../../ui/data/format.tsx'
 import { useFailureText } from '../../ui/failure-text.ts'
+import { focusTitle } from '../../ui/title-focus.ts'
 import { readablePrompt } from '../draft/prompt.ts'
 import { removeWaiting, sendFirst, useAccount, useWaiting, type Waiting } from './list.ts'
-import { sendAll, sendAsSlotsComeFree } from './send.ts'
+import { MAY_BE_MADE, sendAll, sendAsSlotsComeFree } from './send.ts'
 
 const PROMPT_CHARACTERS = 200
 
@@ -27,7 +28,7 @@ export function WaitingList() {
   return (
     <section aria-labelledby="waiting" className="mb-5 rounded-xl border border-line bg-surface shadow-raised">
       <div className="px-4 pt-3 pb-2">
-        <h2 id="waiting" className="text-sm font-semibold">
+        <h2 id="waiting" tabIndex={-1} className="text-sm font-semibold">
           {t('waiting.title', { count: list.length })}
         </h2>
         <p className="text-[0.8125rem] text-pretty text-muted">{t('waiting.explained')}</p>
@@ -38,8 +39,14 @@ export function WaitingList() {
             key={waiting.key}
             {...{ waiting, isFirst: at === 0 }}
             model={models?.find(({ id }) => id === waiting.request.model)}
-            onFirst={() => void sendFirst(account, waiting.key).then(() => sendAll(queries, account))}
-            onRemove={() => void removeWaiting(account, waiting.key)}
+            onFirst={(event) => {
+              focusNext(event)
+              void sendFirst(account, waiting.key).then(() => sendAll(queries, account))
+            }}
+            onRemove={(event) => {
+              focusNext(event)
+              void removeWaiting(account, waiting.key)
+            }}
           />
         ))}
       </ol>
@@ -47,17 +54,28 @@ export function WaitingList() {
   )
 }
 
+/** The button that was pressed goes away: the focus moves to one of the next row, else to the heading, which a last row takes with it. */
+function focusNext({ currentTarget: button }: MouseEvent): void {
+  const row = button.closest('li')!
+  const isLastButton = button.matches(':last-of-type')
+  const next = row.nextElementSibling?.querySelector<HTMLElement>(isLastButton ? 'button:last-of-type' : 'button')
+  if (next) next.focus()
+  else if (row.previousElementSibling || !isLastButton) document.getElementById('waiting')!.focus()
+  else focusTitle()
+}
+
 type RequestProps = {
   waiting: Waiting
   isFirst: boolean
   model: VideoModel | undefined
-  onFirst: () => void
-  onRemove: () => void
+  onFirst: (event: MouseEvent) => void
+  onRemove: (event: MouseEvent) => void
 }
 
 function WaitingRequest({ waiting: { request, refusal }, isFirst, model, onFirst, onRemove }: RequestProps) {
   const t = useText('videos')
   const reason = useFailureText(refusal && newFailure(refusal.status, refusal.code))
+  const refused = refusal?.code === MAY_BE_MADE ? t('waiting.may_be_made') : t('waiting.refused', { reason })
   const prompt = readablePrompt(request.prompt).slice(0, PROMPT_CHARACTERS)
   const pricing = model?.pricing[0]
   return (
@@ -71,7 +89,7 @@ function WaitingRequest({ waiting: { request, refusal }, isFirst, model, onFirst
         </span>
         {reason !== null && (
           <span role="alert" className="block text-xs text-danger">
-            {t('waiting.refused', { reason })}
+            {refused}
           </span>
         )}
       </span>
