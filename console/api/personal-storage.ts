@@ -23,6 +23,17 @@ export function store(name: string, value: unknown): boolean {
   }
 }
 
+/** The values stored under names that begin like this. */
+export function readAllStored(beginning: string): unknown[] {
+  try {
+    const begin = PREFIX + beginning
+    const keys = Object.keys(localStorage).filter((key) => key.startsWith(begin))
+    return keys.map((key) => readStored(key.slice(PREFIX.length)))
+  } catch {
+    return []
+  }
+}
+
 /** Removes the stored values whose name matches. */
 export function removeStored(matches: (name: string) => boolean): void {
   try {

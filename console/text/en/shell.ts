@@ -28,6 +28,9 @@ export default {
     webhooks: 'Webhooks',
   },
   sign_out: 'Sign out',
+  sign_out_question: 'Sign out?',
+  sign_out_waiting_one: '{{count}} video waits in this browser to be sent. Signing out removes it.',
+  sign_out_waiting_other: '{{count}} videos wait in this browser to be sent. Signing out removes them.',
   skip: 'Skip to content',
   switched: 'Switched to {{name}}',
 }
