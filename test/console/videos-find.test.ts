@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import type { Browser, Page } from 'playwright-core'
+import type { Browser, Locator, Page } from 'playwright-core'
 import { newColleague, newCustomer, startApp, type TestApp, type TestPerson } from '../support/http/app.ts'
 import { insertEndedJobs, submit } from '../support/http/videos-app.ts'
 import { firstUnlessCheck } from '../tiers.ts'
@@ -163,4 +163,47 @@ test('the gallery fits a phone, in both themes and languages, with its filters o
     await screenshot(`gallery-find-${look.width}`)
     await close()
   }
+})
+
+test('an amount and days filter as they are typed, however slowly, and stay in their fields', async () => {
+  const own = await newCustomer(app)
+  const days: string[] = []
+  for (const [prompt, seconds] of [
+    ['A lighthouse at night', 4],
+    ['夜の灯台と猫', 8],
+    ['A cat in the rain', 12],
+  ] as const) {
+    app.clock.advance(86_400)
+    const { body } = await submit(app, own, { prompt, seconds })
+    days.push(new Date(body.created_at * 1000).toISOString().slice(0, 10))
+  }
+  // Sessions end sooner than that.
+  const reader = await newColleague(app, own.org_id)
+  const [year, month, date] = days[1]!.split('-')
+  const { page, close } = await openConsole(browser, { app, as: reader, path: '/videos' })
+  await page.getByRole('button', { name: 'Filters' }).click()
+  const cost = page.getByLabel('Cost from')
+  // Slower than the pause after which the field is read.
+  const typed = (field: Locator, text: string) => field.pressSequentially(text, { delay: 400 })
+  await typed(cost, '0.05')
+  await shows(page, '灯台', 'rain')
+  assert.equal(await cost.inputValue(), '0.05')
+  assert.deepEqual(queryOf(page), { cost_min: '0.05' })
+  await cost.fill('0.05 or so')
+  await page.locator('[aria-invalid=true]').waitFor()
+  assert.deepEqual(queryOf(page), { cost_min: '0.05' })
+  await cost.fill('０．１')
+  await shows(page, 'rain')
+  await cost.fill('12345678901')
+  await page.locator('[aria-invalid=true]').waitFor()
+  await cost.fill('')
+  await shows(page, 'lighthouse', '灯台', 'rain')
+  assert.equal(await page.locator('[aria-invalid=true]').count(), 0)
+  await typed(page.getByLabel('From', { exact: true }), `${month}${date}${year}`)
+  await shows(page, '灯台', 'rain')
+  await typed(page.getByLabel('To', { exact: true }), `${month}${date}${year}`)
+  await shows(page, '灯台')
+  assert.equal(await page.getByLabel('From', { exact: true }).inputValue(), days[1])
+  assert.equal(await page.getByLabel('To', { exact: true }).inputValue(), days[1])
+  await close()
 })

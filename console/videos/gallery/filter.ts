@@ -11,7 +11,7 @@ export const STATUS_CHOICES = {
   canceled: 'canceled',
 } as const
 
-const AMOUNT = /^\d{1,12}(\.\d{1,8})?$/
+const AMOUNT = /^\d{1,10}(\.\d{1,8})?$/
 const SECONDS = /^\d{1,11}$/
 /** What the service takes of each, so that an address that somebody has changed shows a list all the same. */
 const TAKEN = {
@@ -54,11 +54,16 @@ export function useFilter(): {
   }
 }
 
+/** Whether the service takes this text for a filter, or it is none. */
+export function isTaken(name: FilterName, text: string): boolean {
+  return text === '' || TAKEN[name](text)
+}
+
 /** What an address filters by. */
 export function filterOf(search: Record<string, unknown>): Filter {
   const given = FILTER_NAMES.flatMap((name) => {
     const text = String(search[name] ?? '')
-    return text !== '' && TAKEN[name](text) ? [[name, text]] : []
+    return text !== '' && isTaken(name, text) ? [[name, text]] : []
   })
   return Object.fromEntries(given) as Filter
 }

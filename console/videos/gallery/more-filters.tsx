@@ -1,9 +1,9 @@
 import { useVideoModels } from '../../api/video-models.ts'
 import { useText } from '../../text/use-text.ts'
 import { Field } from '../../ui/form/field.tsx'
-import { Input, Select } from '../../ui/form/input.tsx'
+import { Select } from '../../ui/form/input.tsx'
 import { dayOf } from '../jobs/list-pages.ts'
-import { type Filter, STATUS_CHOICES } from './filter.ts'
+import { type Filter, isTaken, STATUS_CHOICES } from './filter.ts'
 import { SettledInput } from './settled-input.tsx'
 
 type FilterProps = { filter: Filter; onChange: (changes: Filter) => void }
@@ -43,10 +43,10 @@ export function MoreFilters({ filter, onChange }: FilterProps) {
         <Field key={name} label={t(`find.${name}`)}>
           <SettledInput
             inputMode="decimal"
-            maxLength={21}
-            pattern="\d{1,12}(\.\d{1,8})?"
+            maxLength={19}
             value={filter[name] ?? ''}
-            onSettle={(text) => onChange({ [name]: text })}
+            isTaken={(text) => isTaken(name, text.normalize('NFKC'))}
+            onSettle={(text) => onChange({ [name]: text.normalize('NFKC') })}
           />
         </Field>
       ))}
@@ -63,28 +63,31 @@ function DayFilters({ filter, onChange }: FilterProps) {
   return (
     <>
       <Field label={t('find.from')}>
-        <Input
+        <SettledInput
           type="date"
           value={from}
-          {...(to && { max: to })}
-          onChange={({ target }) => onChange({ created_after: midnight(target.value, 0) })}
+          isTaken={(day) => isTaken('created_after', midnight(day, 0))}
+          onSettle={(day) => onChange({ created_after: midnight(day, 0) })}
         />
       </Field>
       <Field label={t('find.to')}>
-        <Input
+        <SettledInput
           type="date"
           value={to}
-          {...(from && { min: from })}
-          onChange={({ target }) => onChange({ created_before: midnight(target.value, 1) })}
+          isTaken={(day) => isTaken('created_before', midnight(day, 1))}
+          onSettle={(day) => onChange({ created_before: midnight(day, 1) })}
         />
       </Field>
     </>
   )
 }
 
-/** The beginning of the day, or of the one `later` days after it, in Unix seconds; nothing for what is no day. */
+/**
+ * The beginning of the day, or of the one `later` days after it, in Unix seconds. While a year is typed its first digits are a year too, and
+ * `Date` adds 1900 to those below 100.
+ */
 function midnight(day: string, later: number): string {
+  if (day === '') return ''
   const [year, month, date] = day.split('-').map(Number)
-  const at = new Date(year!, month! - 1, date! + later).getTime()
-  return Number.isFinite(at) && at >= 0 ? String(at / 1000) : ''
+  return String(year! < 1970 ? Number.NaN : new Date(year!, month! - 1, date! + later).getTime() / 1000)
 }
