@@ -9,6 +9,7 @@ import { prompt } from './video-studio.ts'
 const CONFIG = `
 video_models:
   - { id: instant-1, name: Quick, engine: instant, per_second: "0.010000", prompt_help: Be vivid. }
+  - { id: instant-2, name: Slow, engine: instant, per_second: "0.010000" }
 chat_models:
   - { id: helper-1, name: Helper, engine: sandbox, price_per_million: { input: "100", output: "400" } }
 prompt_help: { model: helper-1 }
@@ -93,4 +94,25 @@ test('a refusal says why, and without a chat model there is no button', async ()
   assert.equal(await improve(other.page).count(), 0)
   await other.close()
   await plain.close()
+})
+
+test('a proposal stays with its edits while the model and the prompt change, and says that the prompt has', async () => {
+  const { page, close } = await openConsole(browser, { app, as: await newCustomer(app), path: '/videos' })
+  const changed = page.getByText('The prompt has changed since you asked.')
+  await prompt(page).fill('sandbox:echo A tabby cat.')
+  await improve(page).click()
+  await proposal(page).fill('A tabby cat in heavy rain.')
+  const choose = async (name: RegExp) => {
+    await page.getByRole('button', { name: /Quick|Slow/ }).click()
+    await page.getByRole('menuitemradio', { name }).click()
+  }
+  const read = page.waitForResponse('**/console/prompt_help?model=instant-2')
+  await choose(/Slow/)
+  await (await read).finished()
+  assert.equal(await proposal(page).count(), 1)
+  assert.equal(await proposal(page).inputValue(), 'A tabby cat in heavy rain.')
+  assert.equal(await changed.count(), 0)
+  await page.locator('textarea[name=prompt]').fill('sandbox:echo A dog.')
+  await changed.waitFor()
+  await close()
 })

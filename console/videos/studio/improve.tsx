@@ -14,27 +14,35 @@ import { Tooltip } from '../../ui/tooltip.tsx'
 import { keepDialogue, unpairedTag } from '../draft/prompt.ts'
 import { insertIntoPrompt } from '../draft/prompt-area.ts'
 
-/** `text`: null for an answer that is not offered. */
-type Proposal = { text: string | null; cost: string | null; currency: string }
-type ImproveProps = { prompt: string; onChange: (prompt: string) => void; chat_model: string; instruction: string }
+/** `asked`: the prompt at that time. `text`: null for an answer that is not offered. */
+type Proposal = { asked: string; text: string | null; cost: string | null; currency: string }
+type ImproveProps = {
+  prompt: string
+  onChange: (prompt: string) => void
+  chat_model: string
+  instruction: string
+  /** The instruction is still that of the video model chosen before. */
+  isChanging: boolean
+}
 
 /** A button that asks for a proposal, and the proposal. */
-export function Improve({ prompt, onChange, chat_model, instruction }: ImproveProps) {
+export function Improve({ prompt, onChange, chat_model, instruction, isChanging }: ImproveProps) {
   const t = useText('videos')
   const queries = useQueryClient()
   const model = useChatModels().data?.find(({ id }) => id === chat_model)
   const [proposal, setProposal] = useState<Proposal | null>(null)
   const ask = useMutation({
-    mutationFn: (asked: string) => askForProposal({ asked, instruction, chat_model, model }),
+    mutationFn: askForProposal,
     onSuccess: setProposal,
     onSettled: () => void queries.invalidateQueries({ queryKey: ['balance'] }),
   })
   const reason = useFailureText(ask.error)
   const isUnpaired = unpairedTag(prompt) !== null
+  const isReady = prompt.trim() !== '' && !isUnpaired && !isChanging
   const improve = () => {
-    if (prompt.trim() === '' || isUnpaired) return
+    if (!isReady) return
     setProposal(null)
-    ask.mutate(prompt)
+    ask.mutate({ asked: prompt, instruction, chat_model, model })
   }
   const hint = isUnpaired ? t('help.unpaired') : t('help.hint', { model: model?.name ?? chat_model })
   return (
@@ -46,7 +54,7 @@ export function Improve({ prompt, onChange, chat_model, instruction }: ImprovePr
           className="-ms-2 self-start"
           icon={<Sparkles />}
           busy={ask.isPending}
-          aria-disabled={prompt.trim() === '' || isUnpaired || undefined}
+          aria-disabled={!isReady || undefined}
           onClick={improve}
         >
           {t(ask.isPending ? 'help.improving' : 'help.improve')}
@@ -58,6 +66,7 @@ export function Improve({ prompt, onChange, chat_model, instruction }: ImprovePr
       {proposal && (
         <ProposalCard
           proposal={proposal}
+          isOutdated={proposal.asked !== prompt}
           onAccept={(text) => {
             insertIntoPrompt(text, onChange, { from: 0, to: prompt.length })
             setProposal(null)
@@ -69,9 +78,15 @@ export function Improve({ prompt, onChange, chat_model, instruction }: ImprovePr
   )
 }
 
-type CardProps = { proposal: Proposal; onAccept: (text: string) => void; onDismiss: () => void }
+type CardProps = {
+  proposal: Proposal
+  /** The prompt is another one than was asked about. */
+  isOutdated: boolean
+  onAccept: (text: string) => void
+  onDismiss: () => void
+}
 
-function ProposalCard({ proposal, onAccept, onDismiss }: CardProps) {
+function ProposalCard({ proposal, isOutdated, onAccept, onDismiss }: CardProps) {
   const t = useText('videos')
   const { money } = useFormat()
   const [text, setText] = useState(proposal.text ?? '')
@@ -88,6 +103,9 @@ function ProposalCard({ proposal, onAccept, onDismiss }: CardProps) {
           <Textarea rows={5} value={text} onChange={(event) => setText(event.target.value)} className="max-h-[40vh]!" />
         </Field>
       )}
+      <p role="status" className="empty:hidden">
+        {isOutdated && proposal.text !== null && t('help.outdated')}
+      </p>
       <div className="flex flex-wrap items-center justify-end gap-2">
         {cost && <span className="me-auto tabular-nums">{t('help.cost', { cost })}</span>}
         <Button size="sm" onClick={onDismiss}>
@@ -130,6 +148,7 @@ async function askForProposal(options: {
     output: usage.completion_tokens,
   }
   return {
+    asked,
     text: isWhole ? keepDialogue(asked, choice.message.content ?? '') : null,
     cost: model ? priceOfTokens(model.pricing, tokens) : null,
     currency: model?.pricing.currency ?? '',

@@ -7,6 +7,7 @@ export default {
   title: 'Proposed prompt',
   proposal: 'Proposed prompt, which you can edit',
   cost: 'This proposal cost {{cost}}.',
+  outdated: 'The prompt has changed since you asked. The proposal would replace all of it.',
   accept: 'Use it',
   dismiss: 'Dismiss',
   unusable: 'The answer changed what is spoken or was no prompt, so it is not offered. Try again.',
