@@ -233,6 +233,13 @@ test('references are moved by mouse, touch and button, and the prompt names them
   assert.equal(await prompt(page).inputValue(), 'In the style of <Picture 2>, a cat')
   await prompt(page).press('Control+z')
   assert.equal(await prompt(page).inputValue(), 'In the style of, a cat')
+  await prompt(page).fill('In the style of')
+  await prompt(page).evaluate((area: HTMLTextAreaElement) => {
+    area.setSelectionRange(0, 0)
+    area.blur()
+  })
+  await rows.nth(1).getByRole('button', { name: 'Insert <Picture 2> into the prompt' }).click()
+  assert.equal(await prompt(page).inputValue(), 'In the style of <Picture 2>')
   await prompt(page).fill('<Picture 4> beside <Picture 1>, with <Audio 1>')
   await page.getByText('The prompt names <Picture 4>, <Audio 1>, but there is no such file.').waitFor()
   await screenshot('videos-references')

@@ -3,17 +3,12 @@ function promptArea(): HTMLTextAreaElement | null {
   return document.querySelector('textarea[name=prompt]')
 }
 
-/** Replaces a part of the prompt, by default the selection, in one step that the browser can undo. `onChange` is for those that cannot. */
-export function insertIntoPrompt(
-  text: string,
-  onChange: (prompt: string) => void,
-  place?: { from: number; to: number },
-) {
+type Place = { from: number; to: number }
+
+/** Replaces a part of the prompt in one step that the browser can undo. `onChange` is for those that cannot. */
+export function insertIntoPrompt(text: string, onChange: (prompt: string) => void, { from, to }: Place) {
   const area = promptArea()
   if (!area) return
-  const isNew = document.activeElement !== area && area.selectionStart === 0 && area.selectionEnd === 0
-  const end = area.value.length
-  const { from, to } = place ?? (isNew ? { from: end, to: end } : { from: area.selectionStart, to: area.selectionEnd })
   area.focus()
   area.setSelectionRange(from, to)
   // Deprecated, but the only way that keeps the undo history.
@@ -21,17 +16,25 @@ export function insertIntoPrompt(
     onChange(area.value.slice(0, from) + text + area.value.slice(to))
 }
 
-/** The same for a name, with spaces around it where words are written with them. */
+/** Puts a name in place of the selection, with spaces around it where words are written with them. */
 export function insertName(name: string, onChange: (prompt: string) => void): void {
   const area = promptArea()
   if (!area) return
-  const [before, after] = [area.value[area.selectionStart - 1] ?? '', area.value[area.selectionEnd] ?? '']
+  const place = placeIn(area)
+  const [before, after] = [area.value[place.from - 1] ?? '', area.value[place.to] ?? '']
   const [left, right] = [/[\p{Script=Latin}\p{N}.,!?>]/u.test(before), /[\p{Script=Latin}\p{N}<]/u.test(after)]
-  insertIntoPrompt(`${left ? ' ' : ''}${name}${right ? ' ' : ''}`, onChange)
+  insertIntoPrompt(`${left ? ' ' : ''}${name}${right ? ' ' : ''}`, onChange, place)
+}
+
+/** The selection, and the end where nobody has been in the field yet. */
+function placeIn(area: HTMLTextAreaElement): Place {
+  const isNew = document.activeElement !== area && area.selectionStart === 0 && area.selectionEnd === 0
+  const end = area.value.length
+  return isNew ? { from: end, to: end } : { from: area.selectionStart, to: area.selectionEnd }
 }
 
 /** Selects a part of the prompt, so that it is seen. */
-export function showInPrompt({ from, to }: { from: number; to: number }): void {
+export function showInPrompt({ from, to }: Place): void {
   const area = promptArea()
   area?.focus()
   area?.setSelectionRange(from, to)
