@@ -14,6 +14,8 @@ const OF_PAGES = import.meta.glob<{ default: object }>(['./*/*.ts', '!./*/{every
 const EVERYWHERE = import.meta.glob<{ default: object }>('./*/everywhere.ts')
 
 const used = new Set<Namespace>()
+/** The last choice, whose texts may still be loading. */
+let chosen: Language | null = null
 
 /** Loads the texts every page may use, in the language that `first-paint.js` found. */
 export async function openTexts(): Promise<void> {
@@ -43,7 +45,11 @@ export function inLanguage(url: string): string {
 
 /** Switches the language of the console and stores the choice in this browser. */
 export async function changeLanguage(language: Language): Promise<void> {
-  await fetchTexts(language)
+  chosen = language
+  // A page that opens meanwhile loads its texts in the language before.
+  do await fetchTexts(language)
+  while ([...used].some((namespace) => !isLoaded(language, namespace)))
+  if (chosen !== language) return
   setLanguage(language)
   document.documentElement.lang = language
   try {

@@ -97,6 +97,23 @@ test('the chosen language and theme are there again after a reload', async () =>
   await close()
 })
 
+test('a page that opens while a language loads has its texts in it', async () => {
+  const { page, close } = await openConsole(browser, { app, as: person, path: '/settings', cold: true })
+  const loaded = Promise.withResolvers<void>()
+  await page.route('**/assets/*.js', async (route) => {
+    const response = await route.fetch()
+    if (/[ぁ-ん]/.test(await response.text())) await loaded.promise
+    await route.fulfill({ response })
+  })
+  await page.getByRole('combobox', { name: 'Language' }).selectOption('ja')
+  await page.getByRole('link', { name: 'API keys' }).click()
+  await page.getByRole('heading', { level: 1, name: 'API keys' }).waitFor()
+  loaded.resolve()
+  await page.locator('html[lang=ja]').waitFor({ state: 'attached' })
+  assert.match(await page.locator('[data-page-title]').innerText(), /[ァ-ン一-龠]/)
+  await close()
+})
+
 test('nothing scrolls sideways from 360 to 2560 pixels, and axe-core finds no barrier, in both themes and languages', async () => {
   const looks = firstUnlessCheck([
     { width: 1280, theme: 'light', language: 'en', barriers: true },
