@@ -36,7 +36,8 @@ export function Gallery() {
   const list = useKnownList(query)
   const submitted = usePending()
   const pending = query === ALL ? submitted : NO_PENDING
-  const [tailError, setTailError] = useState<unknown>(null)
+  const [failed, setFailed] = useState<{ query: ListFilter; error: unknown } | null>(null)
+  const tailError = failed?.query === query ? failed.error : null
   const pages = list?.pages
   const count = pages ? lengthOf(pages) : 0
   const rows = useMemo(
@@ -46,8 +47,8 @@ export function Gallery() {
   const next = list?.tail.next ?? null
   const loadMore = useCallback(() => {
     if (next === null) return
-    setTailError(null)
-    queries.fetchQuery(pageQuery(queries, next, false, query)).catch(setTailError)
+    setFailed(null)
+    queries.fetchQuery(pageQuery(queries, next, false, query)).catch((error) => setFailed({ query, error }))
   }, [queries, next, query])
   const known = head.data !== undefined || count > 0
   const isEmpty = known && pending.length + count === 0
