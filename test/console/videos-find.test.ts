@@ -223,3 +223,21 @@ test('what fails for one filter is not said of another', async () => {
   assert.equal(await failed.count(), 0)
   await close()
 })
+
+test('a person in the address is named once the names are known, and is not called a former member until then', async () => {
+  const [own, colleague] = await twoPeople()
+  const { page, close } = await openConsole(browser, { app, as: own, path: '/keys' })
+  const known = Promise.withResolvers<void>()
+  await page.route('**/console/videos/submitters', async (route) => {
+    await known.promise
+    await route.continue()
+  })
+  await page.goto(`${app.url}/videos?user_id=${colleague.user_id}`)
+  await shows(page, '灯台')
+  const chosen = page.getByLabel('Submitted by').locator('option:checked')
+  assert.equal(await chosen.textContent(), '…')
+  known.resolve()
+  await chosen.filter({ hasNotText: '…' }).waitFor({ state: 'attached' })
+  assert.doesNotMatch((await chosen.textContent())!, /Former/)
+  await close()
+})

@@ -81,7 +81,7 @@ function PersonFilter({ value, onChange }: { value: string; onChange: (user_id: 
           ...others
             .map(({ id, name }) => ({ value: id, label: nameOf(id, name) }))
             .toSorted((a, b) => a.label.localeCompare(b.label)),
-          ...(missing ? [{ value, label: nameOf(value, null) }] : []),
+          ...(missing ? [{ value, label: data ? nameOf(value, null) : '…' }] : []),
         ]}
       />
     </div>
