@@ -1,6 +1,7 @@
 import { type QueryClient, type QueryKey, queryOptions, useQuery, useQueryClient } from '@tanstack/react-query'
 import { failureOf } from '../../api/failure.ts'
 import { showLiveVideos, usePollMs } from '../../api/live.ts'
+import { type Paced, paced } from '../../api/paced.ts'
 import type { Page } from '../../api/queries.ts'
 import { request } from '../../api/request.ts'
 import { isDeleting } from '../../ui/overlay/undo.tsx'
@@ -15,6 +16,8 @@ export const ALL: ListFilter = {}
 const PAGE_LIMIT = 100
 /** Pages out of view are dropped after this long, so that a long list uses no more memory than a short one. */
 const PAGE_KEPT_MS = 30_000
+/** A filtered list is read again at most this often, however much happens. */
+const HEAD_PACE_MS = 2_000
 
 showLiveVideos((queries, videos) => {
   const changed = videos.flatMap((video) => ('deleted' in video || isDeleting(videoPath(video.id)) ? [] : [video]))
@@ -54,7 +57,7 @@ export function useKnownList(filter: ListFilter = ALL): KnownList | null {
     queryKey: listKey(filter),
     queryFn: () => ({ pages: [], tail: { has_more: false, next: null } }),
     enabled: false,
-    gcTime: Number.POSITIVE_INFINITY,
+    ...(filter === ALL && { gcTime: Number.POSITIVE_INFINITY }),
   })
   return data ?? null
 }
@@ -92,7 +95,22 @@ function applyJobs(queries: QueryClient, jobs: readonly VideoJob[]): void {
   queries.setQueriesData<VideoJob>({ queryKey: ['videos', 'job'] }, (job) => job && (changed.get(job.id) ?? job))
   queries.setQueriesData<Page<VideoJob>>({ queryKey: ['videos', 'page'] }, (page) => page && withJobs(page, changed))
   for (const job of added.toSorted((a, b) => (a.id < b.id ? -1 : 1))) addFirst(queries, job)
-  if (moved) void queries.invalidateQueries({ predicate: ({ queryKey }) => isFilteredHead(queryKey) })
+  if (moved) headsOf(queries).ask()
+}
+
+const headsAgain = new WeakMap<QueryClient, Paced>()
+
+/** Reads the first page of each filtered list again. What is being read is left to end, and read again then. */
+function headsOf(queries: QueryClient): Paced {
+  const filters = { predicate: ({ queryKey }: { queryKey: QueryKey }) => isFilteredHead(queryKey) }
+  const known = headsAgain.get(queries)
+  if (known) return known
+  const again = paced(() => {
+    if (queries.isFetching(filters) > 0) again.ask()
+    else void queries.invalidateQueries(filters)
+  }, HEAD_PACE_MS)
+  headsAgain.set(queries, again)
+  return again
 }
 
 function isFilteredHead([noun, kind, after, filter]: QueryKey): boolean {
