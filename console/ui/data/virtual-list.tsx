@@ -21,7 +21,8 @@ export function VirtualList<T>(props: VirtualListProps<T>) {
   const list = useRef<HTMLUListElement>(null)
   const [top, setTop] = useState(0)
   const stuck = useRef(-1)
-  useLayoutEffect(() => setTop(list.current?.offsetTop ?? 0), [])
+  // At each render, since what is above the list may grow. An equal value renders nothing.
+  useLayoutEffect(() => setTop(list.current?.offsetTop ?? 0))
   const virtual = useWindowVirtualizer({
     count: items.length,
     estimateSize: (index) => pixelsOf(items[index]!),
