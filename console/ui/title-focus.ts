@@ -5,10 +5,10 @@ let awaited = false
 
 /**
  * Focuses the title of a page that was opened, so that a screen reader announces it and Tab continues from there. A field that the page
- * focused itself keeps the focus.
+ * focused itself keeps the focus, as does a button that leads on from page to page, marked `data-keeps-focus`.
  */
 export function focusTitle(): void {
-  if (document.activeElement?.matches('main input, main textarea')) return
+  if (document.activeElement?.closest('main :is(input, textarea, [data-keeps-focus])')) return
   const title = document.querySelector<HTMLElement>('[data-page-title]')
   if (title) title.focus({ preventScroll: true })
   awaited = !title

@@ -91,7 +91,8 @@ test('arrow keys and buttons lead through the list that the person came from, an
   await button(page, 'Next video').click()
   await heading(page, 'Middle clip').waitFor()
   await enabled(page, 'Next video')
-  await page.keyboard.press('ArrowRight')
+  await page.keyboard.press('Shift+ArrowLeft')
+  await page.keyboard.press('Enter')
   await heading(page, 'Oldest clip').waitFor()
   await page.waitForFunction(
     () => document.querySelector('[aria-label="Next video"]')?.getAttribute('aria-disabled') === 'true',
@@ -109,6 +110,9 @@ test('frame by frame, loop and speed, by button and key, and the next clip plays
   const { page, close } = await openConsole(browser, { app, as: own, path: `/videos/${ids[1]}` })
   await heading(page, 'Middle clip').waitFor()
   await clips(page)
+  await page.keyboard.press('l')
+  assert.equal(await button(page, 'Loop').getAttribute('aria-pressed'), 'false', 'letters act in the viewer only')
+  await page.locator('video').focus()
   const frameAfter = async (act: () => Promise<void>) => {
     await page.evaluate(() => {
       const video = document.querySelector('video')!
@@ -129,7 +133,7 @@ test('frame by frame, loop and speed, by button and key, and the next clip plays
   await page.keyboard.press('>')
   assert.equal(await page.getByLabel('Speed').inputValue(), '1.25')
   await page.getByLabel('Speed').selectOption('0.25')
-  await page.getByLabel('Speed').blur()
+  await button(page, 'Loop').focus()
   const [now] = await clips(page)
   assert.deepEqual([now!.loop, now!.playbackRate], [true, 0.25])
   await enabled(page, 'Next video')
@@ -137,6 +141,7 @@ test('frame by frame, loop and speed, by button and key, and the next clip plays
   await heading(page, 'Oldest clip').waitFor()
   await page.waitForFunction(() => document.querySelector('video')!.playbackRate === 0.25)
   assert.equal((await clips(page))[0]!.loop, true)
+  await button(page, 'Loop').focus()
   await page.keyboard.press('l')
   await page.locator('[aria-label=Loop][aria-pressed=false]').waitFor()
   await page.getByLabel('Speed').selectOption('1')

@@ -28,7 +28,7 @@ export function VideoPlayer({ job }: { job: VideoJob }) {
     video.currentTime = Math.min(video.duration || 0, timeOfFrame(video.currentTime, frames, rate.current))
   }
   return (
-    <div className="flex flex-col gap-3">
+    <div className="flex flex-col gap-3" data-viewer tabIndex={-1}>
       <VideoFrame job={job}>
         {/* biome-ignore lint/a11y/useMediaCaption: the captions come a moment later. */}
         <video

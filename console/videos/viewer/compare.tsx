@@ -42,7 +42,7 @@ export function Compare({ jobs, onEnd }: CompareProps) {
           </Button>
         }
       />
-      <div className="grid grid-cols-[minmax(0,1fr)] gap-4 lg:grid-cols-2">
+      <div className="grid grid-cols-[minmax(0,1fr)] gap-4 lg:grid-cols-2" data-viewer tabIndex={-1}>
         {(['first', 'second'] as const).map((place, at) => (
           <figure key={place} className="flex min-w-0 flex-col gap-2" data-compared={place}>
             <VideoFrame job={jobs[at]!}>
@@ -68,7 +68,7 @@ export function Compare({ jobs, onEnd }: CompareProps) {
         ))}
       </div>
       {broken && <Note tone="warning">{t('player_failed')}</Note>}
-      <div className="mt-4 flex flex-col gap-3">
+      <div className="mt-4 flex flex-col gap-3" data-viewer tabIndex={-1}>
         <div className="flex items-center gap-3">
           <IconButton
             variant="primary"

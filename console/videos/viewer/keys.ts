@@ -16,7 +16,10 @@ for (const type of ['pointerdown', 'keydown'])
     { capture: true },
   )
 
-/** Does what a key is for, wherever the focus is, except where the key is needed and while a dialog or menu is open. */
+/**
+ * Does what a key is for, except where the key is needed and while a dialog or menu is open. Letters and signs act only while the focus is
+ * in the viewer (WCAG 2.1.4), the others wherever it is.
+ */
 export function useKeys(actions: Readonly<Record<string, () => void>>): void {
   const latest = useRef(actions)
   useEffect(() => {
@@ -24,11 +27,14 @@ export function useKeys(actions: Readonly<Record<string, () => void>>): void {
   })
   useEffect(() => {
     const onKeyDown = (event: KeyboardEvent) => {
-      const { key, ctrlKey, metaKey, altKey, target } = event
+      const { key, ctrlKey, metaKey, altKey, shiftKey, target } = event
       const action = latest.current[key.length === 1 ? key.toLowerCase() : key]
       if (!action || event.defaultPrevented || ctrlKey || metaKey || altKey || event.isComposing) return
+      // Shift types < and >; with any other key it means something else, such as selecting.
+      if (shiftKey && key !== '<' && key !== '>') return
       const place = target instanceof Element ? target : document.body
       if (place.closest(TYPED) || document.querySelector('[role=dialog], [role=menu]')) return
+      if (/^[^ ]$/.test(key) && !place.closest('[data-viewer]')) return
       if (key.startsWith('Arrow') && (place.closest(MOVED) || (tabbed && place.closest('video')))) return
       if (key === ' ' && place.closest(PRESSED)) return
       event.preventDefault()

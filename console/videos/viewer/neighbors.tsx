@@ -30,7 +30,7 @@ export function Neighbors({ id }: { id: string }) {
     to !== null && void navigate({ to: '/videos/$id', params: { id: to }, replace: true, resetScroll: false })
   useKeys({ ArrowLeft: () => open(previous), ArrowRight: () => open(next) })
   return (
-    <div className="flex gap-1">
+    <div className="flex gap-1" data-keeps-focus>
       <IconButton
         size="sm"
         variant="secondary"

@@ -22,8 +22,8 @@ export function usePlayhead(first: Player, second: Player) {
     for (const video of both()) video.currentTime = Math.min(at, lengthOf(video))
     setTime(at)
   }
-  const play = (from = time) => {
-    if (from >= length) seek(0)
+  const play = () => {
+    if (time >= length) seek(0)
     setPlaying(true)
   }
   const pause = () => setPlaying(false)
@@ -60,7 +60,7 @@ export function usePlayhead(first: Player, second: Player) {
   }, [playing, loop, length])
 
   return {
-    ...{ time, playing, length, seek, pause, step },
+    ...{ time, playing, length, seek, step },
     toggle: () => (playing ? pause() : play()),
     /** For `onLoadedMetadata` of both. */
     onLoaded,
