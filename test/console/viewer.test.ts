@@ -194,7 +194,16 @@ test('how long it takes is said before submitting and while it runs, from five f
   const { page, close } = await openConsole(browser, { app, as: own, path: '/videos' })
   await page.getByLabel('Length in seconds').fill('12')
   await page.getByText('Takes about 41 s; usually 37 s to 53 s. About 5 s of it waiting for a renderer.').waitFor()
+  const answered = Promise.withResolvers<void>()
+  await page.route('**/console/estimate?*seconds=9*', async (route) => {
+    await answered.promise
+    await route.continue()
+  })
+  const asked = page.waitForRequest('**/console/estimate?*seconds=9*')
   await page.getByLabel('Length in seconds').fill('9')
+  await asked
+  assert.equal(await page.getByText('Takes about').count(), 1, 'the line stays while another one is read')
+  answered.resolve()
   await page.getByText('Takes about').waitFor({ state: 'detached' })
   await page.getByRole('link', { name: 'Still running' }).last().click()
   await page.getByText(/Takes about 41 s; usually 37 s to 53 s/).waitFor()

@@ -1,4 +1,4 @@
-import { useQuery } from '@tanstack/react-query'
+import { keepPreviousData, useQuery } from '@tanstack/react-query'
 import type { EstimateView } from '../../../server/console/schema.ts'
 import { request } from '../../api/request.ts'
 import { useText } from '../../text/use-text.ts'
@@ -14,6 +14,7 @@ export function useEstimateText(video: Pick<VideoJob, 'seconds' | 'aspect_ratio'
       request<EstimateView>('GET', '/console/estimate', { query: { model, seconds, aspect_ratio }, signal }),
     enabled: model !== null,
     staleTime: 60_000,
+    placeholderData: keepPreviousData,
   })
   if (!data?.total_seconds) return null
   const inWords = (n: number) =>
