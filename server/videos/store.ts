@@ -1,4 +1,4 @@
-import { type Generated, type JSONColumnType, type RawBuilder, sql } from 'kysely'
+import { type Generated, type JSONColumnType, sql } from 'kysely'
 import type { AspectRatio } from '../engines/video/contract.ts'
 import type { Db } from '../platform/db/db.ts'
 import { type FailureCode, type JobInput, type Status, TERMINAL } from './job.ts'

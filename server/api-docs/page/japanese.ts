@@ -174,6 +174,9 @@ export const JAPANESE: Readonly<Record<string, string>> = {
   'Sums of what was charged, by day, model, key or person, or by two of them':
     '請求額の合計（日、モデル、キー、メンバー、またはそのうち 2 つの組み合わせ）',
   'The same sums as CSV': '同じ合計の CSV',
+  'A chat model improves video prompts, for plans that include it.':
+    'チャットモデルが動画のプロンプトを改善します（プランに含まれる場合）。',
+  'Of the URL it was sent to.': '送信先 URL のオリジン。',
   'Japanese video prompts are translated; when false, their jobs fail.':
     '日本語の動画プロンプトが翻訳されるかどうか。翻訳されない場合、そのジョブは失敗します。',
   'What the sign-in page needs to know of this service': 'サインインページに必要なサービスの情報',
