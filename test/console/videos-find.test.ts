@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import type { Browser, Locator, Page } from 'playwright-core'
 import { newColleague, newCustomer, startApp, type TestApp, type TestPerson } from '../support/http/app.ts'
+import { movePastIds } from '../support/http/past-ids.ts'
 import { insertEndedJobs, submit } from '../support/http/videos-app.ts'
 import { firstUnlessCheck } from '../tiers.ts'
 import { findBarriers, openBrowser, openConsole } from './browser/browser.ts'
@@ -166,6 +167,7 @@ test('the gallery fits a phone, in both themes and languages, with its filters o
 })
 
 test('an amount and days filter as they are typed, however slowly, and stay in their fields', async () => {
+  movePastIds(app.clock)
   const own = await newCustomer(app)
   const days: string[] = []
   for (const [prompt, seconds] of [

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { listJobs } from '../../../server/videos/list/store.ts'
 import { newColleague, newCustomer, startApp, type TestApp, type TestPerson } from '../../support/http/app.ts'
+import { movePastIds } from '../../support/http/past-ids.ts'
 import { send } from '../../support/http/send.ts'
 import { assertInvalid, insertEndedJobs, insertLongJobs, submit } from '../../support/http/videos-app.ts'
 
@@ -60,6 +61,7 @@ test('a search finds a text anywhere in a prompt, of one character or many, in a
 })
 
 test('jobs are listed by person, time and cost, alone and with every other filter', async () => {
+  movePastIds(app.clock)
   person = await newCustomer(app)
   const colleague = await newColleague(app, person.org_id)
   for (const [i, as] of [person, colleague, person, colleague].entries()) {
