@@ -22,7 +22,13 @@ after(async () => {
 
 /** The gallery with these jobs, of somebody who has none at the service. */
 async function openGallery(jobs: ReturnType<typeof runningJobs>) {
-  const opened = await openConsole(browser, { app: live, as: await newCustomer(app), path: '/videos' })
+  const opened = await openConsole(browser, { app: live, as: await newCustomer(app), path: '/settings' })
+  // Once the stream is ready, the session and all lists are read again: read later than that, the list is as it was sent.
+  await opened.page.waitForFunction(() => {
+    const read = performance.getEntriesByType('resource').filter(({ name }) => name.endsWith('/console/session'))
+    return read.length > 1
+  })
+  await opened.page.getByRole('navigation').getByRole('link', { name: 'Videos', exact: true }).click()
   await opened.page.getByText('Describe your first video').waitFor()
   live.send(jobs)
   await card(opened.page, jobs.at(-1)!.prompt).waitFor()
