@@ -24,7 +24,8 @@ export async function answer(conversation: OpenConversation, model: ChatModel, e
   const body = continuingBody(now, model)
   const isOurs = ({ id, previous_response_id }: TurnView) =>
     previous_response_id === (body.previous_response_id ?? null) && !now.turns.some((turn) => turn.id === id)
-  await receive(conversation, { draft, isOurs }, events, async (signal) => {
+  const asked = { draft, after: now.turns.at(-1)?.id, isOurs }
+  await receive(conversation, asked, events, async (signal) => {
     conversation.change(({ messages, ...rest }) => ({ ...rest, messages: [...messages, { ...draft }] }))
     const id = now.id ?? (await storeConversation(conversation))
     events.onStored(id)
@@ -38,7 +39,7 @@ export async function follow(conversation: OpenConversation, id: string, events:
   const shown = conversation.read().messages.at(-1)
   if (conversation.answering || shown?.role !== 'assistant' || shown.response_id !== id) return
   const draft = { ...newAnswer(shown.model, shown.id), response_id: id }
-  await receive(conversation, { draft, isOurs: () => false }, events, async () => null)
+  await receive(conversation, { draft, after: undefined, isOurs: () => false }, events, async () => null)
 }
 
 /** Stops the answer. The service charges what the model has produced. */
@@ -53,8 +54,8 @@ function cancel(id: string): void {
   request('POST', `/v1/responses/${id}/cancel`).catch(() => {})
 }
 
-/** `isOurs`: whether a stored turn is the one that was asked for, while its id is unknown here. */
-type Asked = { draft: AssistantMessage; isOurs: (turn: TurnView) => boolean }
+/** While the id of what was asked for is unknown here: which of the turns stored behind `after` it is. */
+type Asked = { draft: AssistantMessage; after: string | undefined; isOurs: (turn: TurnView) => boolean }
 type Open = (signal: AbortSignal) => Promise<Response | null>
 
 async function receive(conversation: OpenConversation, asked: Asked, events: AnswerEvents, open: Open): Promise<void> {
@@ -79,7 +80,7 @@ async function receive(conversation: OpenConversation, asked: Asked, events: Ans
 /** Reads the events of a response to the last, over as many connections as that takes. */
 async function readToEnd(
   conversation: OpenConversation,
-  { draft, isOurs, answering }: Asked & { answering: Answering },
+  { draft, answering, ...asked }: Asked & { answering: Answering },
   open: Open,
   onChange: () => void,
 ): Promise<void> {
@@ -102,7 +103,7 @@ async function readToEnd(
       }
     } catch (error) {
       if (signal.aborted || !isTemporary(error)) throw error
-      draft.response_id ??= await findAccepted(conversation, isOurs, signal)
+      draft.response_id ??= await findAccepted(conversation, asked, signal)
       if (draft.response_id === null) throw error
     }
     await pause(signal)
@@ -115,15 +116,15 @@ async function readToEnd(
  */
 async function findAccepted(
   { read }: OpenConversation,
-  isOurs: Asked['isOurs'],
+  { after, isOurs }: Omit<Asked, 'draft'>,
   signal: AbortSignal,
 ): Promise<string | null> {
   for (let attempt = 0; attempt < ASK_MAX; attempt++) {
     await pause(signal)
-    const { id, turns } = read()
+    const { id } = read()
     if (id === null) return null
     try {
-      const query = { after: turns.at(-1)?.id }
+      const query = { after }
       const page = await request<Page<TurnView>>('GET', `/console/conversations/${id}/turns`, { query, signal })
       return page.data.findLast(isOurs)?.id ?? null
     } catch (error) {
