@@ -37,7 +37,7 @@ test('the chat model that is named, with the instruction of the video model or t
 
 test('null where there is none, and where the plan does not include it; an instruction of its own by default', async () => {
   for (const [config, chat_model] of [
-    [CONFIG, null],
+    [CONFIG.replace(', prompt_help: Write verses.', ''), null],
     [CONFIG.replace('own-1] }', 'own-1], chat_models: [] }') + HELP, null],
     [`${CONFIG}prompt_help: { model: helper-1 }`, 'helper-1'],
   ] as const) {
