@@ -12,7 +12,7 @@ const ORGANIZATIONS_LEAST = 3
 /** How long an estimate is kept. There is one for each model, length and size. */
 const KEPT = { ttl_ms: 60_000, entries_max: 1000 }
 
-/** How long videos have taken lately, whoever made them: nothing but these figures is said of other organizations. */
+/** How long videos have taken lately. Of other organizations nothing but these figures is shown. */
 export function estimateEndpoint(): Endpoint {
   const kept = freshCache<RenderTime[]>({ ...KEPT, now_ms: () => performance.now() })
   return endpoint({

@@ -51,7 +51,7 @@ export const EstimateQuery = Type.Object({
 })
 const Spread = Type.Union(
   [Type.Object({ typical: Type.Integer(), low: Type.Integer(), high: Type.Integer() }), Type.Null()],
-  { description: 'Median, and what nine of ten exceed and stay below; null with fewer than five jobs.' },
+  { description: 'Median, and what nine of ten exceed and stay below; null with fewer than five jobs that count.' },
 )
 export const EstimateView = Type.Object({
   object: Type.Literal('video_estimate'),
@@ -61,10 +61,11 @@ export const EstimateView = Type.Object({
   total_seconds: Spread,
   waiting_seconds: Spread,
 })
+export type EstimateView = Static<typeof EstimateView>
+
 export const PromptHelpQuery = Type.Object({
   model: Type.String({ minLength: 1, maxLength: 256, description: 'Id of a video model.' }),
 })
-
 export const PromptHelpView = Type.Object({
   object: Type.Literal('prompt_help'),
   model: Type.String(),
@@ -74,5 +75,3 @@ export const PromptHelpView = Type.Object({
   instruction: Type.Union([Type.String(), Type.Null()]),
 })
 export type PromptHelpView = Static<typeof PromptHelpView>
-
-export type EstimateView = Static<typeof EstimateView>

@@ -1,10 +1,9 @@
 import type { MouseEvent, ReactNode } from 'react'
 import type { PagedList } from '../../api/queries.ts'
-import { useText } from '../../text/use-text.ts'
-import { Button } from '../button.tsx'
 import { cx } from '../class-names.ts'
 import { FailureNote } from '../failure-note.tsx'
 import { Skeleton } from '../layout.tsx'
+import { LoadMore } from './load-more.tsx'
 
 export type Column<T> = {
   key: string
@@ -44,12 +43,11 @@ export function Table<T extends { id: string }>({
   list,
   skeletonRows = 5,
 }: TableProps<T>) {
-  const t = useText('kit')
   if (rows === null && list?.error) return <FailureNote error={list.error} onRetry={list.reload} />
   if (rows?.length === 0 && empty)
     return <div className="rounded-xl border border-line bg-surface shadow-raised">{empty}</div>
   return (
-    <div className="flex flex-col gap-4">
+    <div className="flex flex-col gap-1">
       <div className="@container/table min-w-0 rounded-xl border border-line bg-surface shadow-raised">
         <table
           className="stack w-full border-separate border-spacing-0 text-sm"
@@ -65,13 +63,7 @@ export function Table<T extends { id: string }>({
         </table>
       </div>
       {rows !== null && list?.error ? <FailureNote error={list.error} onRetry={list.reload} /> : null}
-      {list?.has_more && (
-        <div className="flex justify-center">
-          <Button busy={list.is_loading_more} onClick={list.loadMore}>
-            {t('load_more')}
-          </Button>
-        </div>
-      )}
+      {list && <LoadMore list={list} />}
     </div>
   )
 }

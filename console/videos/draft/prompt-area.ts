@@ -33,7 +33,7 @@ function placeIn(area: HTMLTextAreaElement): Place {
   return isNew ? { from: end, to: end } : { from: area.selectionStart, to: area.selectionEnd }
 }
 
-/** Selects a part of the prompt, so that it is seen. */
+/** Selects part of the prompt, which scrolls it into view. */
 export function showInPrompt({ from, to }: Place): void {
   const area = promptArea()
   area?.focus()

@@ -6,6 +6,7 @@ import { useText } from '../../text/use-text.ts'
 import { Button } from '../../ui/button.tsx'
 import { cx } from '../../ui/class-names.ts'
 import { useFormat } from '../../ui/data/format.tsx'
+import { LoadMore } from '../../ui/data/load-more.tsx'
 import { FailureNote } from '../../ui/failure-note.tsx'
 import { Skeleton } from '../../ui/layout.tsx'
 import { Dialog } from '../../ui/overlay/dialog.tsx'
@@ -67,13 +68,7 @@ export function UploadedPicker({ slot, onClose, onChoose }: Props) {
               ))}
         </div>
       )}
-      {list.has_more && (
-        <div className="mt-3 flex justify-center">
-          <Button size="sm" busy={list.is_loading_more} onClick={list.loadMore}>
-            {kit('load_more')}
-          </Button>
-        </div>
-      )}
+      <LoadMore list={list} size="sm" />
     </Dialog>
   )
 }

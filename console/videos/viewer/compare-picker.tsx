@@ -1,6 +1,6 @@
 import { usePagedList } from '../../api/queries.ts'
 import { useText } from '../../text/use-text.ts'
-import { Button } from '../../ui/button.tsx'
+import { LoadMore } from '../../ui/data/load-more.tsx'
 import { FailureNote } from '../../ui/failure-note.tsx'
 import { Skeleton } from '../../ui/layout.tsx'
 import { Dialog } from '../../ui/overlay/dialog.tsx'
@@ -16,7 +16,6 @@ type PickerProps = { job: VideoJob; onClose: () => void; onChoose: (id: string) 
 /** Picks another finished video, newest first. */
 export function ComparePicker({ job, onClose, onChoose }: PickerProps) {
   const t = useText('videos')
-  const kit = useText('kit')
   const list = usePagedList<VideoJob>(['videos', 'finished'], '/v1/videos', { status: 'completed', limit: 24 })
   const deleting = useDeleting()
   const others = list.rows?.filter(({ id }) => id !== job.id && !deleting.has(videoPath(id))) ?? null
@@ -51,13 +50,7 @@ export function ComparePicker({ job, onClose, onChoose }: PickerProps) {
           </li>
         ))}
       </ul>
-      {list.has_more && (
-        <div className="mt-3 flex justify-center">
-          <Button size="sm" busy={list.is_loading_more} onClick={list.loadMore}>
-            {kit('load_more')}
-          </Button>
-        </div>
-      )}
+      <LoadMore list={list} size="sm" />
     </Dialog>
   )
 }

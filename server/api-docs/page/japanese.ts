@@ -156,8 +156,8 @@ export const JAPANESE: Readonly<Record<string, string>> = {
   'Ids of videos and files, with commas between, at most 200.': '動画とファイルの ID。コンマ区切りで 200 件まで。',
   'Of the video or file.': '動画またはファイルの ID。',
   'How long a video is likely to take': '動画の作成にかかる時間の目安',
-  'Median, and what nine of ten exceed and stay below; null with fewer than five jobs.':
-    '中央値と、10 件中 9 件が上回る値・下回る値。5 件未満の場合は null。',
+  'Median, and what nine of ten exceed and stay below; null with fewer than five jobs that count.':
+    '中央値と、10 件中 9 件が上回る値・下回る値。対象のジョブが 5 件未満の場合は null。',
   'Which chat model improves prompts for a video model, and how':
     '動画モデルのプロンプトを改善するチャットモデルと、その指示',
   'Null where there is none, or the plan does not include it.': '指定がない場合と、プランに含まれない場合は null。',

@@ -74,19 +74,23 @@ export async function writeResults(
   return new Map(rows.map(({ id, attempts }) => [id, attempts]))
 }
 
-/** Deliveries of one subscription, by their event; one more than `position.limit`. */
-export async function listDeliveries(
-  db: Db,
-  { org_id, subscription_id, state }: { org_id: string; subscription_id: string; state: DeliveryState | null },
-  position: Position,
-): Promise<EventDelivery[]> {
-  let query = db
+function deliveriesOf(db: Db, { org_id, subscription_id }: { org_id: string; subscription_id: string }) {
+  return db
     .selectFrom('event_deliveries')
     .innerJoin('events', 'events.id', 'event_deliveries.event_id')
     .selectAll('event_deliveries')
     .select(['events.type', 'events.subject_id', 'events.created_at'])
     .where('event_deliveries.org_id', '=', org_id)
     .where('event_deliveries.subscription_id', '=', subscription_id)
+}
+
+/** Deliveries of one subscription, by their event; one more than `position.limit`. */
+export async function listDeliveries(
+  db: Db,
+  { state, ...of }: { org_id: string; subscription_id: string; state: DeliveryState | null },
+  position: Position,
+): Promise<EventDelivery[]> {
+  let query = deliveriesOf(db, of)
   if (state !== null) query = query.where('event_deliveries.state', '=', state)
   if (position.after !== null)
     query = query.where('event_deliveries.event_id', comparisonOf(position.order), position.after)
@@ -99,16 +103,9 @@ export async function listDeliveries(
 /** The delivery of one event to one subscription. */
 export async function findDelivery(
   db: Db,
-  { org_id, subscription_id, event_id }: { org_id: string; subscription_id: string; event_id: string },
+  { event_id, ...of }: { org_id: string; subscription_id: string; event_id: string },
 ): Promise<EventDelivery | null> {
-  const query = db
-    .selectFrom('event_deliveries')
-    .innerJoin('events', 'events.id', 'event_deliveries.event_id')
-    .selectAll('event_deliveries')
-    .select(['events.type', 'events.subject_id', 'events.created_at'])
-    .where('event_deliveries.org_id', '=', org_id)
-    .where('event_deliveries.subscription_id', '=', subscription_id)
-    .where('event_deliveries.event_id', '=', event_id)
+  const query = deliveriesOf(db, of).where('event_deliveries.event_id', '=', event_id)
   return (await query.executeTakeFirst()) ?? null
 }
 
