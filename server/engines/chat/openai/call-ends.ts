@@ -42,15 +42,15 @@ export type CallOutcome =
 /** `head`: of a successful reply nothing but space has come. */
 type Mode = 'waiting' | 'head' | 'stream' | 'refusal' | 'done'
 /**
- * The body of an answer, also when it is one JSON text. `silence` is set while something has come that is not read, `rests` while others
- * have their turns.
+ * The body of an answer, also when it is one JSON text. `silence` is set while something has come that is not read. `held` are the
+ * chunks that wait for their turn.
  */
 export type Stream = {
   queue: BatchQueue
   frames: StreamReader
   timer: EndTimer
   silence: NodeJS.Timeout | undefined
-  rests: boolean
+  held: Buffer[]
 }
 /** The state of one exchange with one server. */
 export type Call = {

@@ -51,8 +51,11 @@ export function call(options: CallOptions): Promise<CallOutcome> {
 
 /** How long an event may lack its blank line, or its line break, before it is read without. */
 const FLUSH_MS = 200
-/** Events with thousands of log probabilities take this long to read, those of a token a hundredth. */
-const LONG_READ_MS = 1
+/**
+ * How long all replies of the process are read between two looks at the sockets; what has come beyond that is read in turns. An event of a
+ * token takes a hundredth of a millisecond, one of 128 choices with log probabilities two or three.
+ */
+const READS_MS = 5
 /** Servers repeat the request in an error, before or after what they say of it. */
 const REFUSAL_BYTES_MAX = 8 * 1024 * 1024
 const BLANK_BYTES_MAX = 64 * 1024
@@ -78,6 +81,7 @@ function handlerOf(state: Call): Dispatcher.DispatchHandler {
       else guarded(state, () => readEnd(state))
     },
     onResponseError(_, error) {
+      if (state.mode === 'stream') guarded(state, () => readHeld(state, state.stream!))
       fail(state, connectionError(error, state.sent))
     },
   }
@@ -150,20 +154,42 @@ function readFirst(state: Call, chunk: Buffer): void {
     state.mode = 'stream'
     state.bytes.clear()
     const flow = state.decoder ?? state.controller!
-    const isPaused = () => queue.isPaused() || state.stream!.rests
+    const isPaused = () => queue.isPaused() || state.stream!.held.length > 0
     const resume = () => {
       if (!isPaused()) flow.resume()
     }
     const queue = batchQueue({ pause: () => flow.pause(), resume, cancel: () => cancel(state) })
     const frames = streamReader(state.options.reader)
     const timer = endTimer(frames, { onSilence: () => fail(state, timedOut()), isPaused })
-    state.stream = { queue, frames, timer, silence: undefined, rests: false }
+    state.stream = { queue, frames, timer, silence: undefined, held: [] }
     readStream(state, state.stream, bytes)
   }
 }
 
-/** Reads a chunk; null reads what has waited for `FLUSH_MS`. */
+/** Reads a chunk, at once or in its turn; null reads what has waited for `FLUSH_MS`. */
 function readStream(state: Call, stream: Stream, chunk: Buffer | null): void {
+  if (stream.held.length === 0 && (chunk === null || !readingTime.isSpent())) {
+    readNow(state, stream, chunk)
+    return
+  }
+  if (chunk === null || stream.held.push(chunk) > 1) return
+  const flow = state.decoder ?? state.controller!
+  flow.pause()
+  void takingTurnsAs(state.owner, nextTurn).then(() => {
+    guarded(state, () => readHeld(state, stream))
+    // Also once the answer is complete: its connection serves others.
+    if (!stream.queue.isPaused()) flow.resume()
+  })
+}
+
+/** Reads the chunks that have waited for their turn. */
+function readHeld(state: Call, stream: Stream): void {
+  const chunks = stream.held
+  stream.held = []
+  for (const chunk of chunks) if (state.mode === 'stream') readNow(state, stream, chunk)
+}
+
+function readNow(state: Call, stream: Stream, chunk: Buffer | null): void {
   const { frames, queue, timer } = stream
   const before = queue.events.length
   const since = performance.now()
@@ -175,23 +201,20 @@ function readStream(state: Call, stream: Stream, chunk: Buffer | null): void {
     if (!frames.done() && timer.heard(queue.events.length > before))
       for (let choice = 0; choice < state.options.choices; choice++) queue.events.push({ type: 'finishing', choice })
     queue.arrived(chunk?.length ?? 0)
-    if (performance.now() - since > LONG_READ_MS && !frames.done()) rest(state, stream)
+    readingTime.add(performance.now() - since)
   }
   if (frames.done()) finish(state)
   else if (chunk !== null && frames.isWaiting()) stream.silence ??= setTimeout(onSilence, FLUSH_MS, state, stream)
 }
 
-/** A socket brings as much as there is: others have their turns before it brings more. */
-function rest(state: Call, stream: Stream): void {
-  if (stream.rests) return
-  const flow = state.decoder ?? state.controller!
-  stream.rests = true
-  flow.pause()
-  void takingTurnsAs(state.owner, nextTurn).then(() => {
-    stream.rests = false
-    // Also once the answer is complete: its connection serves others.
-    if (!stream.queue.isPaused()) flow.resume()
-  })
+/** The time that replies have been read for since the last look at the sockets. The process has one event loop, and so one of it. */
+const readingTime = {
+  milliseconds: 0,
+  isSpent: () => readingTime.milliseconds > READS_MS,
+  add(milliseconds: number): void {
+    if (readingTime.milliseconds === 0) setImmediate(() => (readingTime.milliseconds = 0))
+    readingTime.milliseconds += milliseconds
+  },
 }
 
 function onSilence(state: Call, stream: Stream): void {
@@ -204,6 +227,8 @@ function readEnd(state: Call): void {
   if (state.mode === 'head') throw incomplete()
   if (state.mode === 'stream') {
     const { frames, queue } = state.stream!
+    readHeld(state, state.stream!)
+    if (frames.done()) return
     frames.end(queue.events)
     accept(state, queue.batches)
     finish(state)
