@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import type { Browser, Page } from 'playwright-core'
 import { newColleague, newCustomer, startApp, type TestApp } from '../support/http/app.ts'
-import { submit } from '../support/http/videos-app.ts'
+import { submit, tickUntil } from '../support/http/videos-app.ts'
 import { findBarriers, openBrowser, openConsole } from './browser/browser.ts'
 
 const CONFIG = `
@@ -25,24 +25,31 @@ after(() => app?.close())
 const toasts = (page: Page) => page.getByRole('region', { name: /Notifications|通知一覧/ }).getByRole('listitem')
 const spoken = (page: Page, text: string) => page.locator('[role=status][aria-live=assertive]', { hasText: text })
 const titled = (page: Page, title: string) => page.waitForFunction((wanted) => document.title === wanted, title)
+/** What {@link countLive} counts. */
+type Counted = { live: boolean; ended: number }
 /** Live events are connected: what ends from now on is announced. */
-const isLive = (page: Page) => page.waitForResponse((each) => each.url().endsWith('/console/session'))
+const isLive = (page: Page) => page.waitForFunction(() => (window as unknown as Counted).live)
 
 /** Stops the clock of a page until it has received the ends of `count` jobs, however long there is between them. */
-async function receiveTogether(page: Page, count: number, end: () => Promise<void>) {
+async function receiveTogether(page: Page, count: number) {
   await page.clock.pauseAt(Date.now() + 60_000)
-  await end()
-  await page.waitForFunction((wanted) => (window as unknown as { ended: number }).ended === wanted, count)
+  await tickUntil(
+    app,
+    page.waitForFunction((wanted) => (window as unknown as Counted).ended === wanted, count),
+  )
   await page.clock.resume()
 }
 
-/** Counts, in `window.ended`, the jobs whose ends the page has received. */
-function countEnded(): void {
+/** Tells, in `window`, whether live events are connected, and of how many jobs the page has received the ends. */
+function countLive(): void {
   if (location.protocol === 'about:') return
-  const counted = Object.assign(window, { ended: 0 })
+  const counted = Object.assign(window, { live: false, ended: 0 })
   window.EventSource = class extends EventSource {
     constructor(url: string | URL) {
       super(url)
+      this.addEventListener('ready', () => {
+        counted.live = true
+      })
       this.addEventListener('own_video_ended', () => {
         counted.ended += 1
       })
@@ -53,9 +60,8 @@ function countEnded(): void {
 /** A page of the console that listens to live events. */
 async function openListening(options: Parameters<typeof openConsole>[1]) {
   const opened = await openConsole(browser, { ...options, path: '/sign-in' })
-  await opened.page.addInitScript(countEnded)
+  await opened.context.addInitScript(countLive)
   await opened.page.clock.install()
-  // The session is asked for at the start, and again once the stream is ready.
   await opened.page.goto(app.url + options.path!)
   await isLive(opened.page)
   return opened
@@ -67,7 +73,7 @@ test('jobs that end together are announced in one toast, counted in the title an
   const { page, close, screenshot } = await openListening({ app, as: own, path: '/files' })
   for (const prompt of ['A boat', 'A ship']) await submit(app, own, { prompt })
   await submit(app, colleague, { prompt: 'A raft' })
-  await receiveTogether(page, 2, app.tick)
+  await receiveTogether(page, 2)
   await toasts(page).getByText('2 videos are ready.').waitFor()
   assert.equal(await toasts(page).count(), 1)
   assert.equal(await spoken(page, '2 videos are ready.').count(), 1)
@@ -85,8 +91,10 @@ test('a job that failed is announced with its reason and a link, but not on its 
   const path = `/videos/${shown.id}`
   const { page, close } = await openListening({ app, as: own, path, language: 'ja' })
   await submit(app, own, { prompt: 'It breaks' })
-  await app.tick()
-  await toasts(page).getByText('「It breaks」は失敗しました。レンダラーがこの動画を作成できませんでした。').waitFor()
+  await tickUntil(
+    app,
+    toasts(page).getByText('「It breaks」は失敗しました。レンダラーがこの動画を作成できませんでした。').waitFor(),
+  )
   assert.equal(await toasts(page).count(), 1)
   await titled(page, '(1) Shown here · Kinora')
   assert.deepEqual(await findBarriers(page), [])
@@ -128,9 +136,11 @@ test('a browser is asked for permission on a click only, and tabs that nobody lo
   await isLive(second)
   for (const tab of [page, second]) await tab.evaluate(() => Object.assign(window, { away: true }))
   const { body } = await submit(app, own, { prompt: 'A boat' })
-  await app.tick()
   for (const tab of [page, second]) {
-    await tab.waitForFunction(() => (window as unknown as { shown: string[] }).shown.length > 0)
+    await tickUntil(
+      app,
+      tab.waitForFunction(() => (window as unknown as { shown: string[] }).shown.length > 0),
+    )
     const shown = await tab.evaluate(() => (window as unknown as { shown: string[] }).shown)
     assert.deepEqual(shown, [`kinora.${body.id}: “A boat” is ready.`])
   }

@@ -1,11 +1,10 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { setTimeout as pause } from 'node:timers/promises'
 import type { Browser, Page } from 'playwright-core'
 import errors from '../../console/text/en/errors.ts'
 import { newCustomer, startApp, type TestApp, type TestPerson } from '../support/http/app.ts'
 import { send } from '../support/http/send.ts'
-import { jobsOf, submit } from '../support/http/videos-app.ts'
+import { jobsOf, submit, tickUntil } from '../support/http/videos-app.ts'
 import { findBarriers, openBrowser, openConsole } from './browser/browser.ts'
 import { generate, prompt, waitingRows as rows, wait } from './video-studio.ts'
 
@@ -43,32 +42,17 @@ test('what finds no slot waits in the browser, over a reload, and goes out by it
   assert.deepEqual(await findBarriers(page), [])
   await page.reload()
   await rows(page).nth(1).waitFor()
-  await app.tick()
-  await job(page, 'Third').waitFor()
+  await tickUntil(app, job(page, 'Third').waitFor())
   await page.getByRole('link', { name: 'Usage' }).click()
   await page.getByRole('heading', { level: 1, name: 'Usage' }).waitFor()
   const sent = page.waitForResponse((each) => each.request().method() === 'POST' && each.status() === 200)
-  await app.tick()
-  await sent
+  await tickUntil(app, sent)
   assert.deepEqual(await made(own), ['Running', 'Third', 'Second'])
   await page.goBack()
   await job(page, 'Second').waitFor()
   assert.equal(await rows(page).count(), 0)
   await close()
 })
-
-/** Runs what is due until `done`: a step of a job may put the next one off for half a second. */
-async function tickUntil(done: Promise<unknown>): Promise<void> {
-  let over = false
-  const ended = done.finally(() => {
-    over = true
-  })
-  while (!over) {
-    await app.tick()
-    await Promise.race([ended, pause(200)])
-  }
-  await ended
-}
 
 test('two tabs send each request once', async () => {
   const own = await newCustomer(app)
@@ -87,7 +71,7 @@ test('two tabs send each request once', async () => {
   await rows(other).nth(2).waitFor()
   for (const text of ['One', 'Two', 'Three']) {
     const shown = Promise.all([page, other].map((each) => job(each, text).waitFor()))
-    await tickUntil(shown)
+    await tickUntil(app, shown)
   }
   await Promise.all([page, other].map((each) => rows(each).first().waitFor({ state: 'detached' })))
   assert.deepEqual(await made(own), ['Running', 'One', 'Two', 'Three'])
@@ -103,10 +87,8 @@ test('what is refused later says why and stays, until it is sent again or remove
   await page.getByLabel('Length in seconds').fill('4')
   await wait(page, 'Affordable')
   await wait(page, 'Another')
-  await app.tick()
-  await job(page, 'Affordable').waitFor()
-  await app.tick()
-  await rows(page).filter({ hasText: 'Not sent. Your balance does not cover this.' }).waitFor()
+  await tickUntil(app, job(page, 'Affordable').waitFor())
+  await tickUntil(app, rows(page).filter({ hasText: 'Not sent. Your balance does not cover this.' }).waitFor())
   assert.deepEqual(await findBarriers(page), [])
   await page.reload()
   await rows(page).filter({ hasText: 'Not sent.' }).waitFor()

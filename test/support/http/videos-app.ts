@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { Readable } from 'node:stream'
+import { setTimeout as pause } from 'node:timers/promises'
 import type { Purpose } from '../../../server/files/purposes.ts'
 import { insertFile } from '../../../server/files/store/files.ts'
 import { newId } from '../../../server/platform/ids.ts'
@@ -15,6 +16,19 @@ export const MIB = 1_048_576
 /** Submits a valid body with these changes; a change to `undefined` leaves the member out. */
 export function submit(app: TestApp, caller: Caller, changes: Record<string, unknown> = {}): Promise<HttpResponse> {
   return send(app, 'POST', '/v1/videos', caller, videoBody(changes))
+}
+
+/** Runs what is due until `done`: a step of a job may put the next one off for half a second. */
+export async function tickUntil(app: TestApp, done: Promise<unknown>): Promise<void> {
+  let over = false
+  const ended = done.finally(() => {
+    over = true
+  })
+  while (!over) {
+    await app.tick()
+    await Promise.race([ended, pause(200)])
+  }
+  await ended
 }
 
 /** Submits a body as it is. */
