@@ -42,10 +42,12 @@ test('what finds no slot waits in the browser, over a reload, and goes out by it
   assert.deepEqual(await findBarriers(page), [])
   await page.reload()
   await rows(page).nth(1).waitFor()
+  const sent = page.waitForResponse(
+    (each) => each.status() === 200 && (each.request().postData() ?? '').includes('"Second"'),
+  )
   await tickUntil(app, job(page, 'Third').waitFor())
   await page.getByRole('link', { name: 'Usage' }).click()
   await page.getByRole('heading', { level: 1, name: 'Usage' }).waitFor()
-  const sent = page.waitForResponse((each) => each.request().method() === 'POST' && each.status() === 200)
   await tickUntil(app, sent)
   assert.deepEqual(await made(own), ['Running', 'Third', 'Second'])
   await page.goBack()
