@@ -1,4 +1,4 @@
-/** Folders of `server/`, and what each may import. Source: ARCHITECTURE.md, The tree. */
+/** Folders of `server/`, and what each may import. Source: ARCHITECTURE.md, Layers. */
 const BELOW = ['platform', 'config', 'context.ts', 'identity']
 const DOMAIN = ['platform', 'config', 'engines', 'media', 'context.ts', 'identity']
 const MAY_IMPORT = {
