@@ -24,9 +24,9 @@ export function withoutPrometheus(): string | null {
   return spawnSync('prometheus', ['--version']).error ? 'no prometheus here: install prometheus' : null
 }
 
-/** Of scrapes and evaluations, as docs/operating.md has them. */
+/** Of scrapes and evaluations, as docs/operating/metrics.md has them. */
 const INTERVAL_SECONDS = 15
-/** docs/operating.md: an alert fires within two minutes of a fault that lasts, of which the first scrape sees nothing, and ends within five of its end. */
+/** docs/operating/alerts.md: an alert fires within two minutes of a fault that lasts, of which the first scrape sees nothing, and ends within five of its end. */
 const FIRES_SECONDS_MAX = 120 + INTERVAL_SECONDS
 export const ENDS_SECONDS_MAX = 300
 /** For how long a fault lasts that has to be noticed. */

@@ -13,7 +13,7 @@ const HEALTH_EVERY_MS = 500
 const HEALTH_LIMIT_MS = 1000
 
 /**
- * A proxy in front of the nodes at these origins, as docs/operating.md asks for one: a node whose `/readyz` is not 200 is left out, unless all
+ * A proxy in front of the nodes at these origins, as docs/operating/proxies.md asks for one: a node whose `/readyz` is not 200 is left out, unless all
  * are, and a request that a node may have received is never sent to another one.
  */
 export async function startBalancer(nodes: readonly string[]): Promise<Balancer> {

@@ -111,7 +111,7 @@ function refusalOfPaired({ database, data_dir }: Pair, row: InstallationRow, mar
     return (
       `${database} belongs to another data directory or bucket: the files here have never been used with it. ` +
       'Start with the files it has always had: name its data directory with --data-dir or its bucket in storage, or copy the whole of ' +
-      `its blobs directory here. To move the files, name where they are now in storage.also_read: docs/operating.md, Moving files. ${ADOPT}`
+      `its blobs directory here. To move the files, name where they are now in storage.also_read: docs/operating/buckets.md, Moving files. ${ADOPT}`
     )
   }
   if (mark.installation_id === row.id || mark.installation_id === row.moved_from) return null

@@ -119,8 +119,10 @@ test('systemd waits as long as a node may take to stop', () => {
   assert.ok(Number(/^TimeoutStopSec=(\d+)$/m.exec(unit)![1]) >= STOP_SECONDS + 5)
 })
 
-test('docs/operating.md names every file of deploy/', () => {
-  const page = read('docs/operating.md')
+test('the guide and its reference pages name every file of deploy/', () => {
+  const page = filesMatching(['docs/operating.md', 'docs/operating/*.md'])
+    .map(({ text }) => text)
+    .join('\n')
   const folders = readdirSync(join(ROOT, 'deploy'))
   assert.deepEqual(
     folders.filter((name) => !page.includes(`deploy/${name}`)),

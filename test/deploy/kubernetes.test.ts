@@ -37,7 +37,9 @@ test('the namespace is applied before what is in it, and no placeholder over a S
     applied.filter(({ text }) => text.includes('CHANGE-ME')).map(({ path }) => path),
     [],
   )
-  const made = [...read('docs/operating.md').matchAll(/--from-(?:literal|file)=(\w+)=/g)].map(([, key]) => key)
+  const made = [...read('docs/operating/containers.md').matchAll(/--from-(?:literal|file)=(\w+)=/g)].map(
+    ([, key]) => key,
+  )
   assert.deepEqual(made.sort(), Object.keys(named('Secret', 'kinora')!.stringData).sort())
 })
 

@@ -77,13 +77,13 @@ test('every metric of Kinora is on the dashboard', () => {
   )
 })
 
-test('every alert has a duration, a severity, a summary and its section in docs/operating.md, and no section is left over', () => {
-  const guide = read('docs/operating.md')
+test('every alert has a duration, a severity, a summary and its section in docs/operating/alerts.md, and no section is left over', () => {
+  const guide = read('docs/operating/alerts.md')
   for (const { alert, for: duration, labels, annotations } of rules) {
     assert.match(duration, /^(0m|\d\ds)$/, alert)
     assert.match(labels.severity ?? '', /^(critical|warning)$/, alert)
     assert.ok((annotations.summary ?? '').length > 20, alert)
-    assert.equal(annotations.runbook, `docs/operating.md#${alert.toLowerCase()}`)
+    assert.equal(annotations.runbook, `docs/operating/alerts.md#${alert.toLowerCase()}`)
   }
   const sections = [...guide.matchAll(/^### (Kinora\w+)$/gm)].map(([, name]) => name)
   assert.deepEqual(sections.sort(), rules.map(({ alert }) => alert).sort())
@@ -103,8 +103,10 @@ test('the example of Alertmanager notifies somebody of every alert, by receivers
     for (const matcher of matchers!) assert.ok(severities.includes(matcher))
 })
 
-test('Prometheus as docs/operating.md has it reads the rules and reports to an Alertmanager', () => {
-  const [, text] = /```yaml\n# \/etc\/prometheus\/prometheus\.yml\n([\s\S]*?)```/.exec(read('docs/operating.md'))!
+test('Prometheus as docs/operating/metrics.md has it reads the rules and reports to an Alertmanager', () => {
+  const [, text] = /```yaml\n# \/etc\/prometheus\/prometheus\.yml\n([\s\S]*?)```/.exec(
+    read('docs/operating/metrics.md'),
+  )!
   const config = parse(text!) as Record<string, unknown> & { scrape_configs: Array<{ job_name: string }> }
   assert.deepEqual(
     config.scrape_configs.map(({ job_name }) => job_name),

@@ -189,15 +189,17 @@ test('no series names an organization, a person, a key, a job or a path', async 
   assert.ok(!text.includes('no-such-thing') && !text.includes(person.key))
 })
 
-test('docs/operating.md lists every metric with its kind and labels, and none besides', async () => {
+test('docs/operating/metrics.md lists every metric with its kind and labels, and none besides', async () => {
   const { types, lines } = await scrape()
   const documented = new Map(
-    [...readFileSync(join(ROOT, 'docs/operating.md'), 'utf8').matchAll(/^\| `(kinora_\w+)` \| (\w+) \|(.*?)\| /gm)].map(
-      ([, name, kind, labels]) => [
-        name!,
-        { kind: kind!, labels: [...labels!.matchAll(/`(\w+)`/g)].map(([, label]) => label!) },
-      ],
-    ),
+    [
+      ...readFileSync(join(ROOT, 'docs/operating/metrics.md'), 'utf8').matchAll(
+        /^\| `(kinora_\w+)` \| (\w+) \|(.*?)\| /gm,
+      ),
+    ].map(([, name, kind, labels]) => [
+      name!,
+      { kind: kind!, labels: [...labels!.matchAll(/`(\w+)`/g)].map(([, label]) => label!) },
+    ]),
   )
   assert.deepEqual([...documented.keys()].sort(), [...types.keys()].sort())
   for (const [name, { kind, labels }] of documented) {

@@ -109,7 +109,7 @@ function howToBegin(to: 'disk' | 's3'): string {
   const from = to === 's3' ? 'disk' : 's3'
   return (
     `Write into the configuration what new files go to (storage.kind: ${to}) and where the others are (storage.also_read with ` +
-    `kind: ${from}), restart the service, then run this again. See docs/operating.md, Files in a bucket.`
+    `kind: ${from}), restart the service, then run this again. See docs/operating/buckets.md, Moving files.`
   )
 }
 

@@ -9,7 +9,7 @@ import { endProcess, openSlot } from './slot.ts'
 
 /** How long a process may take to take up other settings; then it is replaced. */
 const RELOAD_SECONDS = 10
-/** What requests and work in progress may take at most, after `drain_seconds`. Source: docs/operating.md, Several nodes. */
+/** What requests and work in progress may take at most, after `drain_seconds`. Source: docs/operating/nodes.md. */
 const STOP_SECONDS = 70
 
 export type HttpWorkers = {

@@ -1,4 +1,4 @@
-/** Everything that is recorded, by what it concerns. Source: docs/operating.md, who did what. */
+/** Everything that is recorded, by what it concerns. Source: docs/operating/administration.md, Who did what. */
 export const ACTIONS = [
   'organization.create',
   'organization.plan',

@@ -25,7 +25,7 @@ const openAsync = promisify(openFile)
 const readAsync = promisify(read)
 const fstatAsync = promisify(fstat)
 
-/** Where the reverse proxy has the directory of blobs, for itself alone. Source: docs/operating.md, videos through nginx. */
+/** Where the reverse proxy has the directory of blobs, for itself alone. Source: docs/operating/proxies.md. */
 const PROXY_LOCATION = '/kinora-blobs'
 
 /**

@@ -79,7 +79,7 @@ const readInTurn = openShares({ each: READERS_MAX })
 
 /**
  * Whether a proxy sends the bytes itself, given a path: nginx says so in each request. One that comes past it, from an engine for
- * instance, does not, and is sent the bytes. Source: docs/operating.md, videos through nginx.
+ * instance, does not, and is sent the bytes. Source: docs/operating/proxies.md.
  */
 function takesPath({ headers }: FastifyRequest): boolean {
   return headers['x-sendfile-type'] === 'X-Accel-Redirect'

@@ -15,7 +15,7 @@ import { uploadFile } from './upload.ts'
 
 /**
  * Blobs as objects of a bucket. What is staged, and what a child process reads, is a file of `staging_dir` meanwhile.
- * Source: docs/operating.md, Files in a bucket.
+ * Source: docs/operating/buckets.md.
  */
 export function s3Blobs(
   options: S3Options,
