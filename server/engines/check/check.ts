@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { EngineError } from '../engine-error.ts'
 
 /**
- * One promise of an engine. `must`: without it the service fails its clients; `should`: it works, with the loss that the finding names.
- * `starts`: what it starts at the engine, which a hosted one bills.
+ * One promise of an engine, as tests check it on every adapter and `kinora engines check` on an operator's engines. `must`: without it the
+ * service fails its clients; `should`: it works, with the loss that the finding names. `starts`: what it starts at the engine, which a hosted one bills.
  */
 export type Check<S> = {
   title: string

@@ -6,6 +6,7 @@ import { serveTask } from '../children/serve.ts'
 import { FfmpegError, type FfmpegRunner } from '../ffmpeg/choose.ts'
 import { executeFfmpeg } from '../ffmpeg/execute.ts'
 
+/** Makes thumbnail and spritesheet of one clip, in a process of its own. */
 export type VariantsTask = {
   clip: string
   runner: FfmpegRunner

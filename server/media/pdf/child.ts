@@ -5,7 +5,10 @@ import { PAGE_EDGE_MAX, PAGE_SCALE_MAX, type PdfTask, PICTURES_BYTES_MAX, PIXELS
 
 if (process.send) serveTask<PdfTask>(renderPages)
 
-/** JPEGs of every page. Throws an error whose name is one of the faults of PdfError. */
+/**
+ * JPEGs of every page, made in a process of its own, since PDFium reads customers' files. Throws an error whose name is one of the faults of
+ * PdfError.
+ */
 async function renderPages({ bytes, pages_max }: PdfTask): Promise<Uint8Array[]> {
   const library = await PDFiumLibrary.init()
   const document = await library.loadDocument(bytes).catch((error: Error) => {
