@@ -17,6 +17,7 @@ import { declaredFrameBytes, type Frame } from './create/frame.ts'
 import { readIdempotencyKey } from './create/idempotency.ts'
 import { readMultipartBody } from './create/multipart-body.ts'
 import { isTerminal } from './job.ts'
+import { labelEndpoints } from './labels/routes.ts'
 import { listVideos } from './list/route.ts'
 import { videoModelEndpoints } from './models.ts'
 import { cancelJob, engineStops, isStalled } from './pipeline/cancel.ts'
@@ -198,6 +199,7 @@ export function videoEndpoints({ cache, gates, variants }: VideoRoutes): readonl
     createVideo(gates),
     listVideos,
     ...videoModelEndpoints,
+    ...labelEndpoints,
     readTerms,
     agreeToTerms,
     readVideo,

@@ -102,6 +102,14 @@ export const JAPANESE_OPERATIONS: Readonly<Record<string, string>> = {
   'Calls with it are rejected within seconds.': '数秒以内に、そのキーによる呼び出しは拒否されます。',
   'Whether members may delete what others have made.': 'ほかの人が作成したものをメンバーが削除できるかどうか。',
   'For owners and admins.': 'オーナーと管理者のみ。',
+  'What these videos are called, their tags, and whether they are favorites of yours':
+    '動画の名前、タグ、自分のお気に入りかどうか',
+  'Name and tag videos, and make them favorites of yours': '動画に名前とタグを付け、自分のお気に入りにする',
+  'Only the members that are sent are changed, of all the videos or of none. Everybody in the organization sees names and tags, and may change them.':
+    '送信した項目だけを、すべての動画で変更します（1 本でも変更できなければ何も変更しません）。名前とタグは組織の全員が閲覧・変更できます。',
+  'Which tags the videos of this organization have': 'この組織の動画に付いているタグ',
+  'The most used first, of the newest 5,000 videos with a name or tags; at most 500.':
+    '名前かタグのある新しい動画 5,000 本のタグを、多く使われている順に最大 500 個返します。',
   'What is gone, or another organization’s, is left out.': 'すでにないものや、ほかの組織のものは含まれません。',
   'From the last 50 completed jobs of the model with this length and aspect ratio.':
     'このモデル、長さ、アスペクト比で最近完成した 50 件から求めます。',

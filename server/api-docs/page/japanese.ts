@@ -27,15 +27,18 @@ export const JAPANESE: Readonly<Record<string, string>> = {
   'Delete a file': 'ファイルを削除する',
   'Download the bytes of a file': 'ファイルの内容をダウンロードする',
   'Submit a video job': '動画ジョブを送信する',
-  'List video jobs, newest first, all or by status, model, person, time, cost and text':
-    '動画ジョブの一覧（新しい順。状態、モデル、人、時刻、費用、文字列で絞り込み可）',
+  'List video jobs, newest first, all or by status, model, person, time, cost, text, tag and favorites':
+    '動画ジョブの一覧（新しい順。状態、モデル、人、時刻、費用、文字列、タグ、お気に入りで絞り込み可）',
   'Only jobs that this person has submitted.': 'この人が送信したジョブのみ。',
   'Only jobs created at this time or later, in Unix seconds.': 'この時刻以降に作成されたジョブのみ（Unix 秒）。',
   'Only jobs created before this time, in Unix seconds.': 'この時刻より前に作成されたジョブのみ（Unix 秒）。',
   'Only jobs that cost this much or more: a decimal.': '費用がこの額以上のジョブのみ（小数）。',
   'Only jobs that cost this much or less: a decimal.': '費用がこの額以下のジョブのみ（小数）。',
-  'Only jobs with this text in their prompt, in any case. A page looks at 5,000 jobs at most: it may have fewer elements than `limit`, or none, although `has_more` is true. Go on after `last_id`.':
-    'プロンプトにこの文字列を含むジョブのみ（大文字と小文字は区別しません）。1 ページで調べるジョブは最大 5,000 件なので、`has_more` が true でも `limit` より少ないことや、空のことがあります。`last_id` の後から続けてください。',
+  'Only jobs with this text in their prompt, their name or a tag, in any case. A page looks at 5,000 jobs at most: it may have fewer elements than `limit`, or none, although `has_more` is true. Go on after `last_id`.':
+    'プロンプト、名前、タグのいずれかにこの文字列を含むジョブのみ（大文字と小文字は区別しません）。1 ページで調べるジョブは最大 5,000 件なので、`has_more` が true でも `limit` より少ないことや、空のことがあります。`last_id` の後から続けてください。',
+  'Only jobs with this tag, in any case.': 'このタグの付いたジョブのみ（大文字と小文字は区別しません）。',
+  'Only favorites of the person who asks, or whose API key it is.':
+    '呼び出した人（API キーではその持ち主）のお気に入りのみ。',
   'Who has submitted the videos of this organization': 'この組織の動画を送信した人の一覧',
   'People whose videos are still there, at most 500 of them.': '動画が残っている人（最大 500 人）。',
   'Of the person.': '人の ID。',
@@ -155,6 +158,16 @@ export const JAPANESE: Readonly<Record<string, string>> = {
   'Who made these videos and files of this organization': 'この組織の動画とファイルを作成した人',
   'Ids of videos and files, with commas between, at most 200.': '動画とファイルの ID。コンマ区切りで 200 件まで。',
   'Of the video or file.': '動画またはファイルの ID。',
+  'Of the video.': '動画の ID。',
+  'Of the person who asks.': '呼び出した人のお気に入りかどうか。',
+  'Ids of videos, with commas between, at most 200.': '動画の ID。コンマ区切りで 200 件まで。',
+  'Of the videos that are changed.': '変更する動画の ID。',
+  'Empty for none.': '空にすると名前がなくなります。',
+  'In place of those there are; case makes no difference between two.':
+    '今のタグを置き換えます。大文字と小文字だけが違うタグは同じものです。',
+  'Besides those there are: a video has 20 at most.': '今のタグに追加します。1 本の動画に 20 個まで。',
+  'Whether they are favorites of yours.': '自分のお気に入りにするかどうか。',
+  'The tag itself.': 'タグそのもの。',
   'How long a video is likely to take': '動画の作成にかかる時間の目安',
   'Median, and what nine of ten exceed and stay below; null with fewer than five jobs that count.':
     '中央値と、10 件中 9 件が上回る値・下回る値。対象のジョブが 5 件未満の場合は null。',

@@ -41,8 +41,14 @@ const Query = Type.Object({
       minLength: 1,
       maxLength: 200,
       description:
-        'Only jobs with this text in their prompt, in any case. A page looks at 5,000 jobs at most: it may have fewer elements than `limit`, or none, although `has_more` is true. Go on after `last_id`.',
+        'Only jobs with this text in their prompt, their name or a tag, in any case. A page looks at 5,000 jobs at most: it may have fewer elements than `limit`, or none, although `has_more` is true. Go on after `last_id`.',
     }),
+  ),
+  tag: Type.Optional(
+    Type.String({ minLength: 1, maxLength: 50, description: 'Only jobs with this tag, in any case.' }),
+  ),
+  favorite: Type.Optional(
+    Type.Literal(true, { description: 'Only favorites of the person who asks, or whose API key it is.' }),
   ),
 })
 
@@ -54,12 +60,13 @@ export const listVideos = endpoint({
   plain_400: true,
   method: 'GET',
   path: '/v1/videos',
-  summary: 'List video jobs, newest first, all or by status, model, person, time, cost and text',
+  summary: 'List video jobs, newest first, all or by status, model, person, time, cost, text, tag and favorites',
   description: 'The jobs of your organization, a page at a time.',
   query: Query,
   response: VideoList,
-  async handle(ctx, { principal: { org_id }, query, reply }) {
-    const page = { ...positionOf('video', query, VIDEO_PAGE), ...filterOf(query), org_id }
+  async handle(ctx, { principal: { org_id, user_id }, query, reply }) {
+    const favorites = query.favorite && { favorite_of: user_id }
+    const page = { ...positionOf('video', query, VIDEO_PAGE), ...filterOf(query), ...favorites, org_id }
     const { signal } = abortOnLeaving(reply)
     const lease = leaseForReading(ctx.budget, org_id, reply)
     const { jobs, walked_to } = await readWithRoom(lease, (bytes_max) => {
@@ -73,7 +80,7 @@ export const listVideos = endpoint({
 
 /** The filter that a checked query asks for. Throws ApiError `invalid_value` for an unknown status and what is no amount. */
 function filterOf({ status, created_after, created_before, ...query }: Static<typeof Query>): JobFilter {
-  const { model, user_id, search } = query
+  const { model, user_id, search, tag } = query
   return {
     ...(status !== undefined && { statuses: statusesIn(status) }),
     ...(model !== undefined && { model }),
@@ -83,6 +90,7 @@ function filterOf({ status, created_after, created_before, ...query }: Static<ty
     ...(query.cost_min !== undefined && { cost_min: amountIn('cost_min', query.cost_min) }),
     ...(query.cost_max !== undefined && { cost_max: amountIn('cost_max', query.cost_max) }),
     ...(search !== undefined && { search }),
+    ...(tag !== undefined && { tag }),
   }
 }
 

@@ -3,6 +3,7 @@ import type { Db } from '../../platform/db/db.ts'
 import { comparisonOf, type Position } from '../../platform/http/list.ts'
 import { firstId } from '../../platform/ids.ts'
 import { isTerminal, STATUSES, type Status } from '../job.ts'
+import { isNamedLike, isTagged } from '../labels/store.ts'
 import { SHOWN_COLUMNS, type ShownJob } from '../store.ts'
 import { ENDED_AS } from './store-any-org.ts'
 
@@ -17,8 +18,12 @@ export type JobFilter = {
   before?: Date
   cost_min?: bigint
   cost_max?: bigint
-  /** Stands in their prompts, in any case. */
+  /** Stands in their prompts, names or tags, in any case. */
   search?: string
+  /** One of their tags, in any case. */
+  tag?: string
+  /** Whose favorites they are. */
+  favorite_of?: string
 }
 
 /** A page of the jobs of an organization, and how much of it is read. */
@@ -35,8 +40,8 @@ const WALK = { jobs: 5000, prompt_bytes: 4_000_000 }
 
 /**
  * A page of the organization's jobs, one row more than `limit` when there is more, and the bytes of its prompts; null in its place when these
- * are more than `bytes_max`. Status and model, person, and time are in indexes: a page filtered by them reads about as many rows as a whole one.
- * Other filters, and a status or model of one person, look at the jobs that an index finds, at most WALK of them.
+ * are more than `bytes_max`. Favorites, status and model, person, and time are in indexes: a page filtered by one of them reads about as many
+ * rows as a whole one. Other filters look at the jobs that an index finds, at most WALK of them.
  */
 export async function listJobs(db: Db, page: JobPage): Promise<{ bytes: number; content: ListedJobs | null }> {
   const columns = SHOWN_COLUMNS.map((name) =>
@@ -74,17 +79,29 @@ function foundOn(page: JobPage): RawBuilder<unknown> {
 }
 
 /** Whether the page looks through jobs for what no index finds. */
-export function isWalk(filter: JobFilter): boolean {
-  return filtersOf(filter).length > 0
+export function isWalk(page: JobFilter & Pick<JobPage, 'org_id'>): boolean {
+  return filtersOf(page).length > 0
+}
+
+/** What leads to the jobs of a page; `filtersOf` compares the rest. */
+function indexFor({ favorite_of, tag, user_id, statuses, model }: JobFilter) {
+  if (favorite_of !== undefined) return 'favorites'
+  if (tag !== undefined) return 'labels'
+  if (user_id !== undefined) return 'person'
+  return statuses === undefined && model === undefined ? 'organization' : 'status'
 }
 
 /** The first `most` jobs of the page, in its order, by what is in the indexes. */
-function rowsOf({ org_id, statuses, model, user_id, ...page }: JobPage, most: number): RawBuilder<unknown> {
+function rowsOf(page: JobPage, most: number): RawBuilder<unknown> {
+  const { org_id, statuses, model, user_id, favorite_of } = page
+  const index = indexFor(page)
+  if (index === 'favorites') return rowsBeside(page, sql`video_favorites`, sql` and user_id = ${favorite_of}`, most)
+  if (index === 'labels') return rowsBeside(page, sql`video_labels`, sql``, most)
   const end = sql`order by id ${sql.raw(page.order)} limit ${most}`
   const rows = (filter: RawBuilder<unknown>) =>
     sql`select ${SHOWN}, user_id from video_jobs where org_id = ${org_id}${filter}${placeOf(page)} ${end}`
-  if (user_id !== undefined) return rows(sql` and user_id = ${user_id}`)
-  if (statuses === undefined && model === undefined) return rows(sql``)
+  if (index === 'person') return rows(sql` and user_id = ${user_id}`)
+  if (index === 'organization') return rows(sql``)
   const of_model = model === undefined ? sql`` : sql` and model = ${model}`
   const wanted = statuses ?? STATUSES
   const open = wanted.filter((status) => !isTerminal(status))
@@ -97,24 +114,46 @@ function rowsOf({ org_id, statuses, model, user_id, ...page }: JobPage, most: nu
   )}) as found ${end}`
 }
 
+/** The jobs that a table beside theirs has rows for, found one by one. */
+function rowsBeside(page: JobPage, table: RawBuilder<unknown>, own: RawBuilder<unknown>, most: number) {
+  const { org_id } = page
+  const order = sql.raw(page.order)
+  return sql`select found.* from (
+      select job_id from ${table} where org_id = ${org_id}${own}${placeOf(page, sql.ref('job_id'))} order by job_id ${order} limit ${most}
+    ) as beside
+    cross join lateral (
+      select ${SHOWN}, user_id from video_jobs where org_id = ${org_id} and id = beside.job_id offset 0) as found
+    order by id ${order}`
+}
+
 /** Ids begin with the time at which they were made. */
-function placeOf({ after, order, since, before }: Pick<JobPage, 'after' | 'order' | 'since' | 'before'>) {
+function placeOf(
+  { after, order, since, before }: Pick<JobPage, 'after' | 'order' | 'since' | 'before'>,
+  id: RawBuilder<unknown> = sql.ref('id'),
+) {
   const parts = [
-    ...(after === null ? [] : [sql` and id ${sql.raw(comparisonOf(order))} ${after}`]),
-    ...(since === undefined ? [] : [sql` and id >= ${firstId('video', since)}`]),
-    ...(before === undefined ? [] : [sql` and id < ${firstId('video', before)}`]),
+    ...(after === null ? [] : [sql` and ${id} ${sql.raw(comparisonOf(order))} ${after}`]),
+    ...(since === undefined ? [] : [sql` and ${id} >= ${firstId('video', since)}`]),
+    ...(before === undefined ? [] : [sql` and ${id} < ${firstId('video', before)}`]),
   ]
   return parts.length === 0 ? sql`` : sql.join(parts, sql``)
 }
 
-/** What `rowsOf` does not look for. */
-function filtersOf({ statuses, model, user_id, cost_min, cost_max, search }: JobFilter): RawBuilder<unknown>[] {
+/** What `rowsOf` does not look for, of a job of `walk`. */
+function filtersOf(filter: JobFilter & Pick<JobPage, 'org_id'>): RawBuilder<unknown>[] {
+  const { org_id, statuses, model, user_id, cost_min, cost_max, search, tag } = filter
+  const index = indexFor(filter)
+  const id = sql.ref('walk.id')
   return [
-    ...(user_id === undefined || statuses === undefined ? [] : [sql`status = any(${statuses as Status[]}::text[])`]),
-    ...(user_id === undefined || model === undefined ? [] : [sql`model = ${model}`]),
+    ...(index === 'status' || statuses === undefined ? [] : [sql`status = any(${statuses as Status[]}::text[])`]),
+    ...(index === 'status' || model === undefined ? [] : [sql`model = ${model}`]),
+    ...(index === 'person' || user_id === undefined ? [] : [sql`user_id = ${user_id}`]),
+    ...(tag === undefined ? [] : [isTagged(org_id, id, tag)]),
     ...(cost_min === undefined ? [] : [sql`cost >= ${cost_min}`]),
     ...(cost_max === undefined ? [] : [sql`cost <= ${cost_max}`]),
-    ...(search === undefined ? [] : [sql`strpos(lower(prompt), lower(${search})) > 0`]),
+    ...(search === undefined
+      ? []
+      : [sql`(strpos(lower(prompt), lower(${search})) > 0 or ${isNamedLike(org_id, id, search)})`]),
   ]
 }
 

@@ -157,6 +157,7 @@ async function provocations(): Promise<typeof calls> {
       invalid_api_key: { body: { email: person.email, password: 'not the password' }, by: page },
     },
     'POST /console/auth/sign-in/two-factor': { missing_api_key: { body: { code: '123456' }, by: page } },
+    'PATCH /console/videos/labels': { not_found: { body: { ids: ['video_none'], favorite: true }, by: browser } },
     'POST /console/session/organization': { not_found: { body: { organization_id: poor.org_id }, by: browser } },
     'POST /console/invitations': { conflict: { body: { email: colleague.email, role: 'member' }, by: browser } },
     'POST /console/invitations/preview': { not_found: { body: { token: 'inv_none' }, by: page } },
