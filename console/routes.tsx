@@ -85,7 +85,7 @@ const videos = createRoute({
   path: '/videos',
   validateSearch: filtersOf(
     ...(['search', 'user_id', 'status', 'model', 'created_after', 'created_before'] as const),
-    ...(['cost_min', 'cost_max', 'size'] as const),
+    ...(['cost_min', 'cost_max', 'tag', 'favorite', 'size'] as const),
   ),
   component: lazyRouteComponent(() => withTexts('videos', import('./videos/page.tsx')), 'VideosPage'),
 })

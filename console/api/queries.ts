@@ -10,7 +10,8 @@ import {
 } from '@tanstack/react-query'
 import type { Static } from 'typebox'
 import type { BalanceView } from '../../server/billing/schema.ts'
-import type { Maker, MakerList, SiteView } from '../../server/console/schema.ts'
+import type { Maker, SiteView } from '../../server/console/schema.ts'
+import type { Labels } from '../../server/videos/labels/schema.ts'
 import { failureOf, isFailure } from './failure.ts'
 import { type Query, request } from './request.ts'
 
@@ -86,17 +87,31 @@ export function useMakers(ids: readonly string[]): ReadonlyMap<string, Maker> {
 
 /** The same of several pages of a list, each asked for on its own. */
 export function useMakersOfPages(pages: ReadonlyArray<readonly string[]>): ReadonlyMap<string, Maker> {
+  return useByIds('makers', '/console/makers', pages, { staleTime: Number.POSITIVE_INFINITY })
+}
+
+/** Names, tags and favorites of the videos of several pages of a list, as far as they are known. */
+export function useLabelsOfPages(pages: ReadonlyArray<readonly string[]>): ReadonlyMap<string, Labels> {
+  return useByIds('video-labels', '/console/videos/labels', pages)
+}
+
+function useByIds<T extends { id: string }>(
+  key: string,
+  path: string,
+  pages: ReadonlyArray<readonly string[]>,
+  options: { staleTime?: number } = {},
+): ReadonlyMap<string, T> {
   const answers = useQueries({
     queries: pages.map((ids) => ({
-      queryKey: ['makers', ...ids],
+      queryKey: [key, ...ids],
       queryFn: ({ signal }: { signal: AbortSignal }) =>
-        request<MakerList>('GET', '/console/makers', { query: { ids: ids.join() }, signal }),
-      staleTime: Number.POSITIVE_INFINITY,
+        request<{ data: T[] }>('GET', path, { query: { ids: ids.join() }, signal }),
       placeholderData: keepPreviousData,
       enabled: ids.length > 0,
+      ...options,
     })),
   })
-  return new Map(answers.flatMap(({ data }) => data?.data.map((maker) => [maker.id, maker] as const) ?? []))
+  return new Map(answers.flatMap(({ data }) => data?.data.map((each) => [each.id, each] as const) ?? []))
 }
 
 export type PagedList<T> = {

@@ -10,6 +10,7 @@ import members from './en/members.ts'
 import settings from './en/settings.ts'
 import shell from './en/shell.ts'
 import usage from './en/usage.ts'
+import clips from './en/videos/clips.ts'
 import videos from './en/videos.ts'
 import webhooks from './en/webhooks.ts'
 
@@ -28,5 +29,6 @@ export default {
   shell,
   usage,
   videos,
+  'videos/clips': clips,
   webhooks,
 }

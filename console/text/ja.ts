@@ -10,6 +10,7 @@ import members from './ja/members.ts'
 import settings from './ja/settings.ts'
 import shell from './ja/shell.ts'
 import usage from './ja/usage.ts'
+import clips from './ja/videos/clips.ts'
 import videos from './ja/videos.ts'
 import webhooks from './ja/webhooks.ts'
 
@@ -28,5 +29,6 @@ export default {
   shell,
   usage,
   videos,
+  'videos/clips': clips,
   webhooks,
 }

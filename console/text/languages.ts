@@ -9,7 +9,11 @@ export const LANGUAGES: ReadonlyArray<{ value: Language; label: string }> = [
 
 const KEY = 'kinora.language'
 /** One chunk for each language and namespace, so that texts load only with their page. */
-const OF_PAGES = import.meta.glob<{ default: object }>(['./*/*.ts', '!./*/{everywhere,errors,kit,shell}.ts'])
+const OF_PAGES = import.meta.glob<{ default: object }>([
+  './*/*.ts',
+  './*/videos/clips.ts',
+  '!./*/{everywhere,errors,kit,shell}.ts',
+])
 /** And one for each language with those that any page may use. */
 const EVERYWHERE = import.meta.glob<{ default: object }>('./*/everywhere.ts')
 

@@ -1,6 +1,7 @@
 import { Link } from '@tanstack/react-router'
-import { memo } from 'react'
+import { memo, Suspense } from 'react'
 import type { Maker } from '../../../server/console/schema.ts'
+import type { Labels } from '../../../server/videos/labels/schema.ts'
 import { useSession } from '../../api/session.ts'
 import { useText } from '../../text/use-text.ts'
 import { StatusBadge } from '../../ui/data/badge.tsx'
@@ -13,6 +14,7 @@ import { Elapsed, JobStatus } from '../job/status.tsx'
 import { JobThumbnail, PlaceholderThumbnail } from '../job/thumbnail.tsx'
 import { isRunning, type VideoJob } from '../jobs/job.ts'
 import type { Pending } from '../jobs/pending.ts'
+import { Star } from '../labels/lazy.ts'
 
 /** Height below the thumbnail in pixels, the same for all cards so that nothing moves; more where the reader spaces text out. */
 export const CARD_FOOT_PIXELS = 124
@@ -22,8 +24,28 @@ const SHOWN_MAX = 200
 
 const CARD = 'group block min-w-0 overflow-hidden rounded-xl border border-line bg-surface shadow-raised'
 
-/** A job in the gallery, linked to its page. `maker`: who submitted it, once that is known. */
-export const JobCard = memo(function JobCard({ job, maker }: { job: VideoJob; maker: Maker | undefined }) {
+type JobCardProps = { job: VideoJob; maker: Maker | undefined; labels: Labels | undefined }
+
+/** A job in the gallery, linked to its page. `maker`: who submitted it, once that is known, as `labels`. */
+export const JobCard = memo(function JobCard({ job, maker, labels }: JobCardProps) {
+  return (
+    <div className="relative min-w-0">
+      <LinkedCard job={job} maker={maker} labels={labels} />
+      <Suspense>
+        {labels && (
+          <Star
+            labels={labels}
+            name={labels.name ?? shownPrompt(job.prompt)}
+            size="sm"
+            className="absolute end-2 top-2 bg-shade! text-on-shade!"
+          />
+        )}
+      </Suspense>
+    </div>
+  )
+})
+
+function LinkedCard({ job, maker, labels }: JobCardProps) {
   const t = useText('videos')
   const runs = isRunning(job)
   return (
@@ -31,7 +53,7 @@ export const JobCard = memo(function JobCard({ job, maker }: { job: VideoJob; ma
       to="/videos/$id"
       params={{ id: job.id }}
       data-job-status={job.status}
-      className={`${CARD} transition-[border-color,box-shadow] hover:border-line-strong hover:shadow-float`}
+      className={`${CARD} h-full transition-[border-color,box-shadow] hover:border-line-strong hover:shadow-float`}
     >
       <span className="relative block aspect-video overflow-hidden bg-sunken">
         <JobThumbnail job={job} />
@@ -45,6 +67,7 @@ export const JobCard = memo(function JobCard({ job, maker }: { job: VideoJob; ma
       </span>
       <CardFoot
         prompt={job.prompt}
+        name={labels?.name}
         maker={maker ? (maker.name ?? maker.user_id) : ''}
         status={<JobStatus job={job} short />}
         time={runs ? <Elapsed since={job.created_at} /> : <DateTime at={job.created_at} relative />}
@@ -63,7 +86,7 @@ export const JobCard = memo(function JobCard({ job, maker }: { job: VideoJob; ma
       />
     </Link>
   )
-})
+}
 
 /** The card of a request that is being submitted. */
 export function PendingCard({ pending }: { pending: Pending }) {
@@ -103,14 +126,19 @@ export function SkeletonCard() {
   )
 }
 
-type FootProps = Record<'status' | 'time' | 'cost', React.ReactNode> & { prompt: string; maker: string }
+type FootProps = Record<'status' | 'time' | 'cost', React.ReactNode> & {
+  prompt: string
+  name?: string | null | undefined
+  maker: string
+}
 
-function CardFoot({ prompt, maker, status, time, cost }: FootProps) {
+function CardFoot({ prompt, name, maker, status, time, cost }: FootProps) {
   const t = useText('videos')
   return (
     <span className="flex flex-col px-3.5 pt-2.5 pb-3" style={{ minHeight: CARD_FOOT_PIXELS }}>
-      <span className="line-clamp-2 text-sm [overflow-wrap:anywhere]">
-        {readablePrompt(prompt).slice(0, SHOWN_MAX)}
+      {name && <span className="line-clamp-1 text-sm font-semibold [overflow-wrap:anywhere]">{name}</span>}
+      <span className={`${name ? 'line-clamp-1' : 'line-clamp-2'} text-sm [overflow-wrap:anywhere]`}>
+        {shownPrompt(prompt)}
       </span>
       {maker !== '' && <span className="mt-1 truncate text-xs text-muted">{t('find.by', { name: maker })}</span>}
       <span className="mt-auto flex flex-wrap items-center gap-x-2 text-xs text-muted tabular-nums">
@@ -121,6 +149,10 @@ function CardFoot({ prompt, maker, status, time, cost }: FootProps) {
       </span>
     </span>
   )
+}
+
+function shownPrompt(prompt: string): string {
+  return readablePrompt(prompt).slice(0, SHOWN_MAX)
 }
 
 /** Why a job failed, in one line. */

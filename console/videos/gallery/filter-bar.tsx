@@ -4,6 +4,7 @@ import { lazy, Suspense, useId, useState } from 'react'
 import type { SubmitterList } from '../../../server/console/schema.ts'
 import { request } from '../../api/request.ts'
 import { useSession } from '../../api/session.ts'
+import { withTexts } from '../../text/languages.ts'
 import { useText } from '../../text/use-text.ts'
 import { Button } from '../../ui/button.tsx'
 import { Slider } from '../../ui/form/choice.tsx'
@@ -11,7 +12,9 @@ import { Select } from '../../ui/form/input.tsx'
 import { CARD_SIZES, type FilterName, useCardSize, useFilter } from './filter.ts'
 import { SettledInput } from './settled-input.tsx'
 
-const MoreFilters = lazy(() => import('./more-filters.tsx').then((module) => ({ default: module.MoreFilters })))
+const MoreFilters = lazy(() =>
+  withTexts('videos/clips', import('./more-filters.tsx')).then((module) => ({ default: module.MoreFilters })),
+)
 
 /** In sight without opening anything. */
 const IN_SIGHT: readonly FilterName[] = ['search', 'user_id']

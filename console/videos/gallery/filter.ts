@@ -23,6 +23,8 @@ const TAKEN = {
   created_before: (text: string) => SECONDS.test(text),
   cost_min: (text: string) => AMOUNT.test(text),
   cost_max: (text: string) => AMOUNT.test(text),
+  tag: (text: string) => [...text].length <= 50,
+  favorite: (text: string) => text === 'true',
 }
 export type FilterName = keyof typeof TAKEN
 export type Filter = { [Name in FilterName]?: string }
@@ -68,11 +70,11 @@ export function filterOf(search: Record<string, unknown>): Filter {
   return Object.fromEntries(given) as Filter
 }
 
-/** Without what is empty, and numbers as such: the address would have them in quotation marks. */
-function addressOf(search: object): Record<string, string | number> {
+/** Without what is empty, and numbers and `true` as such: the address would have them in quotation marks. */
+function addressOf(search: object): Record<string, string | number | boolean> {
   const given = Object.entries(search).filter(([, value]) => value !== '' && value !== undefined)
   return Object.fromEntries(
-    given.map(([name, value]) => [name, String(Number(value)) === value ? Number(value) : value]),
+    given.map(([name, value]) => [name, value === 'true' || (String(Number(value)) === value ? Number(value) : value)]),
   )
 }
 

@@ -2,7 +2,7 @@ import { useQueries, useQuery, useQueryClient } from '@tanstack/react-query'
 import { Clapperboard } from 'lucide-react'
 import { memo, type RefObject, useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } from 'react'
 import { usePollMs } from '../../api/live.ts'
-import { useMakersOfPages } from '../../api/queries.ts'
+import { useLabelsOfPages, useMakersOfPages } from '../../api/queries.ts'
 import { useText } from '../../text/use-text.ts'
 import { Button } from '../../ui/button.tsx'
 import { useFormat } from '../../ui/data/format.tsx'
@@ -130,7 +130,9 @@ const Row = memo(function Row({ row, columns, pending, pages, query }: RowProps)
   const jobs = new Map(
     needed.map((page, at) => [page, jobsWithin(results[at]!.data?.data ?? [], pages[page + 1]?.after)]),
   )
-  const makers = useMakersOfPages([...jobs.values()].map((each) => each.map(({ id }) => id)))
+  const ids = [...jobs.values()].map((each) => each.map(({ id }) => id))
+  const makers = useMakersOfPages(ids)
+  const labels = useLabelsOfPages(ids)
   return (
     <div className="grid pb-4" style={{ gridTemplateColumns: `repeat(${columns}, minmax(0, 1fr))`, gap: GAP_PIXELS }}>
       {places.map((place, at) => {
@@ -139,7 +141,7 @@ const Row = memo(function Row({ row, columns, pending, pages, query }: RowProps)
         const where = found[at]
         const job = where && jobs.get(where.page)?.[where.within]
         if (!job) return <SkeletonCard key={`place-${place}`} />
-        return <JobCard key={job.id} job={job} maker={makers.get(job.id)} />
+        return <JobCard key={job.id} job={job} maker={makers.get(job.id)} labels={labels.get(job.id)} />
       })}
     </div>
   )

@@ -3,12 +3,13 @@ import { useText } from '../../text/use-text.ts'
 import { Field } from '../../ui/form/field.tsx'
 import { Select } from '../../ui/form/input.tsx'
 import { dayOf } from '../jobs/list-pages.ts'
+import { useTags } from '../labels/change-labels.ts'
 import { type Filter, isTaken, STATUS_CHOICES } from './filter.ts'
 import { SettledInput } from './settled-input.tsx'
 
 type FilterProps = { filter: Filter; onChange: (changes: Filter) => void }
 
-/** Filters by status, model, days and cost. */
+/** Filters by status, model, days, cost, tag and favorites. */
 export function MoreFilters({ filter, onChange }: FilterProps) {
   const t = useText('videos')
   const models = useVideoModels().data ?? []
@@ -50,7 +51,38 @@ export function MoreFilters({ filter, onChange }: FilterProps) {
           />
         </Field>
       ))}
+      <LabelFilters filter={filter} onChange={onChange} />
     </div>
+  )
+}
+
+function LabelFilters({ filter: { tag = '', favorite = '' }, onChange }: FilterProps) {
+  const t = useText('videos/clips')
+  const tags = useTags()
+  const gone = tag !== '' && !tags.includes(tag) ? [tag] : []
+  return (
+    <>
+      <Field label={t('filter_tag')}>
+        <Select
+          value={tag}
+          onChange={(value) => onChange({ tag: value })}
+          options={[
+            { value: '', label: t('any_tag') },
+            ...[...tags, ...gone].map((value) => ({ value, label: value })),
+          ]}
+        />
+      </Field>
+      <Field label={t('filter_favorite')}>
+        <Select
+          value={favorite}
+          onChange={(value) => onChange({ favorite: value })}
+          options={[
+            { value: '', label: t('all_videos') },
+            { value: 'true', label: t('only_favorites') },
+          ]}
+        />
+      </Field>
+    </>
   )
 }
 

@@ -1,16 +1,13 @@
-import { ArrowLeftRight } from 'lucide-react'
+import { lazy, Suspense } from 'react'
 import type { VideoModel } from '../../api/video-models.ts'
 import { useText } from '../../text/use-text.ts'
-import { IconButton } from '../../ui/button.tsx'
 import { Segmented } from '../../ui/form/choice.tsx'
 import { Field } from '../../ui/form/field.tsx'
 import { type Draft, MODES, slotsOf } from '../draft/draft.ts'
 import { changeDraft } from '../draft/draft-store.ts'
-import { accepts, countMax } from '../draft/models.ts'
-import { swapFrames } from '../draft/uploads.ts'
-import { useLimitText } from './attachment-text.ts'
-import { FrameTile } from './frame-tile.tsx'
-import { SlotFiles } from './slot-files.tsx'
+import { accepts } from '../draft/models.ts'
+
+const FileInputs = lazy(() => import('./file-inputs.tsx').then((module) => ({ default: module.FileInputs })))
 
 /** What a video is made from besides the prompt: nothing, frames or references. */
 export function InputsField({ draft, model, error }: { draft: Draft; model: VideoModel | null; error: string | null }) {
@@ -30,55 +27,7 @@ export function InputsField({ draft, model, error }: { draft: Draft; model: Vide
       <Field label={t('inputs')} error={error}>
         <Segmented className="w-full" value={mode} options={options} onChange={(next) => changeDraft({ mode: next })} />
       </Field>
-      {mode === 'frames' && <Frames draft={draft} model={model} />}
-      {mode === 'references' && <References draft={draft} model={model} />}
-    </div>
-  )
-}
-
-function Frames({ draft: { files }, model }: { draft: Draft; model: VideoModel | null }) {
-  const t = useText('videos')
-  const limit = useLimitText('first_frame')
-  const shown = (['first_frame', 'last_frame'] as const).filter(
-    (slot) => accepts(model, slot) || files[slot].length > 0,
-  )
-  return (
-    <div className="flex flex-col gap-2">
-      <p className="text-[0.8125rem] text-muted">{t('frames_hint', { limit })}</p>
-      <div className="relative grid grid-cols-2 gap-3">
-        {shown.map((slot) => (
-          <FrameTile key={slot} slot={slot} file={files[slot][0]} />
-        ))}
-        {shown.length === 2 && files.first_frame.length + files.last_frame.length > 0 && (
-          <span className="absolute top-14 left-1/2 -translate-x-1/2">
-            <IconButton
-              size="sm"
-              variant="secondary"
-              className="rounded-full!"
-              label={t('swap')}
-              icon={<ArrowLeftRight />}
-              onClick={swapFrames}
-            />
-          </span>
-        )}
-      </div>
-    </div>
-  )
-}
-
-function References({ draft, model }: { draft: Draft; model: VideoModel | null }) {
-  const t = useText('videos')
-  const slots = (['images', 'videos', 'audio'] as const).filter(
-    (slot) => accepts(model, slot) || draft.files[slot].length > 0,
-  )
-  return (
-    <div className="flex flex-col gap-4">
-      <p className="text-[0.8125rem] text-muted">
-        {t('references_hint')} {t('references.explained')}
-      </p>
-      {slots.map((slot) => (
-        <SlotFiles key={slot} slot={slot} files={draft.files[slot]} count_max={countMax(model, slot)} />
-      ))}
+      <Suspense>{mode !== 'text' && <FileInputs draft={draft} model={model} />}</Suspense>
     </div>
   )
 }

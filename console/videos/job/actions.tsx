@@ -18,8 +18,8 @@ import { clipName } from './clip-name.ts'
 import { RequestCode } from './request-code.tsx'
 import { useUseAgain } from './use-again.ts'
 
-/** The actions available for a job in its current state. */
-export function VideoActions({ job }: { job: VideoJob }) {
+/** The actions available for a job in its current state. `name`: what it is called, if anything. */
+export function VideoActions({ job, name }: { job: VideoJob; name: string | null }) {
   const t = useText('videos')
   const fillStudio = useUseAgain()
   const remove = useDelete(job)
@@ -32,7 +32,11 @@ export function VideoActions({ job }: { job: VideoJob }) {
   return (
     <>
       {job.status === 'completed' && (
-        <a href={contentPath(job.id)} download={clipName(job)} className={buttonClass({ variant: 'primary' })}>
+        <a
+          href={contentPath(job.id)}
+          download={clipName({ ...job, name })}
+          className={buttonClass({ variant: 'primary' })}
+        >
           <Download aria-hidden />
           {t('download')}
         </a>

@@ -2,7 +2,13 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { clipName } from './clip-name.ts'
 
-const named = (prompt: string) => clipName({ id: 'video_1', prompt })
+const named = (prompt: string) => clipName({ id: 'video_1', name: null, prompt })
+
+test('a clip that has a name is called so, as far as a file system takes it', () => {
+  const called = (name: string) => clipName({ id: 'video_1', name, prompt: 'A boat' })
+  assert.equal(called('Opening/shot <2>'), 'Opening shot 2.mp4')
+  assert.equal(called('???'), 'A boat.mp4')
+})
 
 test('a clip is named after the first words of its prompt, whole words of any language', () => {
   assert.equal(named('A paper boat.'), 'A paper boat.mp4')

@@ -2,6 +2,8 @@ import { useNavigate, useParams, useSearch } from '@tanstack/react-router'
 import { ArrowLeft, Clapperboard } from 'lucide-react'
 import { lazy, Suspense } from 'react'
 import { failureOf } from '../../api/failure.ts'
+import { useLabelsOfPages } from '../../api/queries.ts'
+import { withTexts } from '../../text/languages.ts'
 import { useText } from '../../text/use-text.ts'
 import { useBackTo } from '../../ui/back.ts'
 import { Button, ButtonLink } from '../../ui/button.tsx'
@@ -13,6 +15,7 @@ import { useTitleFocus } from '../../ui/title-focus.ts'
 import { readablePrompt } from '../draft/prompt.ts'
 import { isRunning, type VideoJob, videoPath } from '../jobs/job.ts'
 import { useJob } from '../jobs/job-cache.ts'
+import { Star } from '../labels/lazy.ts'
 import { Neighbors } from '../viewer/neighbors.tsx'
 import { VideoActions } from './actions.tsx'
 import { JobDetails } from './details.tsx'
@@ -21,6 +24,9 @@ import { EndedJob, RunningJob } from './progress.tsx'
 import { JobStatus } from './status.tsx'
 import { useUseAgain } from './use-again.ts'
 
+const EditLabels = lazy(() =>
+  withTexts('videos/clips', import('../labels/edit-labels.tsx')).then((module) => ({ default: module.EditLabels })),
+)
 const Compare = lazy(() => import('../viewer/compare.tsx').then((module) => ({ default: module.Compare })))
 
 /** The page of one video: player, progress, or why it failed; with another one in its address, both side by side. */
@@ -94,7 +100,8 @@ function BackLink() {
 
 function Video({ job }: { job: VideoJob }) {
   const t = useText('videos')
-  const title = readablePrompt(job.prompt.trim().split('\n')[0]!)
+  const labels = useLabelsOfPages([[job.id]]).get(job.id)
+  const title = labels?.name ?? readablePrompt(job.prompt.trim().split('\n')[0]!)
   usePageTitle(title.slice(0, 60))
   const heading = useTitleFocus()
   return (
@@ -115,7 +122,8 @@ function Video({ job }: { job: VideoJob }) {
           </span>
         </div>
         <div className="flex flex-wrap items-center gap-2">
-          <VideoActions job={job} />
+          <Suspense>{labels && <Star labels={labels} name={title} />}</Suspense>
+          <VideoActions job={job} name={labels?.name ?? null} />
         </div>
       </header>
       <div className="grid grid-cols-[minmax(0,1fr)] items-start gap-6 xl:grid-cols-[minmax(0,1fr)_22rem]">
@@ -133,6 +141,9 @@ function Video({ job }: { job: VideoJob }) {
               {job.prompt}
             </p>
           </Card>
+          <Suspense fallback={<Skeleton className="h-44 w-full rounded-xl" />}>
+            {labels && <EditLabels key={job.id} labels={labels} />}
+          </Suspense>
           <JobDetails job={job} />
         </div>
       </div>

@@ -113,6 +113,11 @@ function headsOf(queries: QueryClient): Paced {
   return again
 }
 
+/** Something has changed by which lists are filtered. */
+export function refreshFiltered(queries: QueryClient): void {
+  headsOf(queries).ask()
+}
+
 function isFilteredHead([noun, kind, after, filter]: QueryKey): boolean {
   return noun === 'videos' && kind === 'page' && after === null && Object.keys(filter as ListFilter).length > 0
 }

@@ -1,6 +1,6 @@
 /** Finding videos in the gallery. */
 export default {
-  search: 'Search prompts',
+  search: 'Search prompts, names and tags',
   filters: 'Filters',
   filters_on_one: 'Filters ({{count}} on)',
   filters_on_other: 'Filters ({{count}} on)',
