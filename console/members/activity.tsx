@@ -80,6 +80,8 @@ const ACTIONS = [
   'video_cancel',
   'video_delete',
   'file_delete',
+  'share_link_create',
+  'share_link_revoke',
   'webhook_endpoint_create',
   'webhook_endpoint_change',
   'webhook_endpoint_rotate_secret',

@@ -97,6 +97,7 @@ export function complete(file: ConfigFile): FileSettings {
     transcription: (file.moderation?.transcription as TranscriptionConfig | undefined) ?? null,
     translation: (file.translation?.engine as EngineEntry | undefined) ?? 'none',
     prompt_help: file.prompt_help ? { instruction: PROMPT_INSTRUCTION, ...file.prompt_help } : null,
+    sharing: file.sharing?.enabled ? { days_max: file.sharing.days_max ?? 30 } : null,
     storage: completeStorage(file.storage),
     webhooks: { allow_loopback: file.webhooks?.allow_loopback ?? false },
     limits: {

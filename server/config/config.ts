@@ -123,6 +123,8 @@ export type Config = SecretSettings & {
   translation: EngineEntry
   /** The chat model that improves prompts in the console, and how they are written best. Null: there is none. */
   prompt_help: { model: string; instruction: string } | null
+  /** Whether people may share a clip by a link that needs no account, and for how long at most. Null: they may not. */
+  sharing: { days_max: number } | null
   storage: StorageConfig
   /** `allow_loopback`: endpoints may be on this machine, with http and any port. */
   webhooks: { allow_loopback: boolean }

@@ -191,6 +191,21 @@ export const ConfigFile = Type.Object(
         Strict,
       ),
     ),
+    sharing: Type.Optional(
+      Type.Object(
+        {
+          enabled: Type.Optional(
+            Type.Boolean({
+              description: 'Whether people may share a clip by a link that needs no account. Default false.',
+            }),
+          ),
+          days_max: Type.Optional(
+            Type.Integer({ minimum: 1, maximum: 30, description: 'Longest life of a link in days. Default 30.' }),
+          ),
+        },
+        Strict,
+      ),
+    ),
     storage: Type.Optional(Storage),
     webhooks: Type.Optional(
       Type.Object(

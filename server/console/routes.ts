@@ -84,5 +84,6 @@ function siteView({ config, site, engines }: Pick<Context, 'config' | 'site' | '
     password: { min_length: min, max_length: max },
     translates: engines.translation.available,
     prompt_help: config.prompt_help !== null,
+    sharing: config.sharing,
   }
 }

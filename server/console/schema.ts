@@ -15,6 +15,9 @@ export const SiteView = Type.Object({
   password: Type.Object({ min_length: Type.Integer(), max_length: Type.Integer() }),
   translates: Type.Boolean({ description: 'Japanese video prompts are translated; when false, their jobs fail.' }),
   prompt_help: Type.Boolean({ description: 'A chat model improves video prompts, for plans that include it.' }),
+  sharing: Type.Union([Type.Object({ days_max: Type.Integer() }), Type.Null()], {
+    description: 'Longest life of a share link; null where clips cannot be shared.',
+  }),
 })
 export type SiteView = Static<typeof SiteView>
 

@@ -18,6 +18,7 @@ const JOINS = {
   webhook_endpoint: 'whe_',
   event: 'evt_',
   conversation: 'conv_',
+  share_link: 'share_',
 } as const
 export type IdKind = keyof typeof JOINS
 

@@ -144,12 +144,13 @@ function describe(error: unknown, { frames, causes }: { frames: number; causes: 
   }
 }
 
-/** Takes out what an error text can carry by accident: quoted values, API keys, query strings; and bounds the length. */
+/** Takes out what an error text can carry by accident: quoted values, API keys, tokens of share links, query strings; and bounds the length. */
 function scrub(text: string): string {
-  if (text.length <= 600 && !/[?"']|kin_/.test(text)) return text
+  if (text.length <= 600 && !/[?"']|kin_|\/s\//.test(text)) return text
   return text
     .slice(0, 600)
     .replace(/\bkin_[0-9A-Za-z]{8,}\b/g, 'kin_…')
+    .replace(/\/s\/[\w-]{8,}/g, '/s/…')
     .replace(/\?[^\s"']*/g, '?…')
     .replace(/"[^"]*"?/g, '"…"')
     .replace(/(^|[^A-Za-z])'[^']*'?/g, "$1'…'")

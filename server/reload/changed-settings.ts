@@ -39,6 +39,7 @@ const SETTINGS = {
   transcription: 'reload',
   translation: 'reload',
   prompt_help: 'reload',
+  sharing: 'reload',
   storage: 'restart',
   webhooks: 'reload',
   metrics: 'restart',

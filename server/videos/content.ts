@@ -2,7 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Context } from '../context.ts'
 import { BlobMissing } from '../platform/blobs/blobs.ts'
 import { ApiError, notFound } from '../platform/errors.ts'
-import { sendBytes } from '../platform/http/send-bytes.ts'
+import { type Content, sendBytes } from '../platform/http/send-bytes.ts'
 import type { VideoJobRow } from './store.ts'
 import type { Variants } from './variants/prepare.ts'
 import { FORMS, type StoredVariant, VARIANTS, type Variant } from './variants/variant.ts'
@@ -17,18 +17,18 @@ export function readVariant(text: unknown): Variant {
   throw new ApiError('invalid_value', message, { param: 'variant' })
 }
 
-/** Sends a variant of a completed job; the console names what it saves. Throws ApiError, `not_found` when it was deleted between the look-up and the first byte. */
+/** Sends a variant of a completed job, `shown` otherwise where it says so; the console names what it saves. Throws ApiError, `not_found` when it was deleted between the look-up and the first byte. */
 export async function sendContent(
   ctx: Context,
   variants: Variants,
-  { job, variant }: { job: VideoJobRow; variant: Variant },
+  { job, variant, shown = {} }: { job: VideoJobRow; variant: Variant; shown?: Partial<Content> },
   call: Call,
 ): Promise<unknown> {
   const clip = clipOf(job)
   const { media_type, extension } = FORMS[variant]
   const named = call.request.principal?.via === 'session' ? null : `${job.id}.${extension}`
-  const shown = { media_type, disposition: 'attachment', filename: named } as const
-  const send = (stored: StoredVariant) => sendBytes(call, ctx.blobs, { org_id: job.org_id, ...stored, ...shown })
+  const usual = { org_id: job.org_id, media_type, disposition: 'attachment', filename: named } as const
+  const send = (stored: StoredVariant) => sendBytes(call, ctx.blobs, { ...usual, ...stored, ...shown })
   try {
     if (variant === 'video') return await send(clip)
     const stored = await variants.find(job, variant)

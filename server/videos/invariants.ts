@@ -88,6 +88,11 @@ export const videoInvariants: readonly Invariant[] = [
     broken: (now) => sql`select id from video_jobs where finished_at < ${now}::timestamptz - interval '30 days 1 hour'`,
   },
   {
+    invariant: 'I16',
+    title: 'no share link is kept an hour past its end',
+    broken: (now) => sql`select id from share_links where expires_at < ${now}::timestamptz - interval '1 hour'`,
+  },
+  {
     invariant: 'I18',
     title: 'no moderation record is kept an hour past its 30 days',
     broken: (now) =>
@@ -98,6 +103,13 @@ export const videoInvariants: readonly Invariant[] = [
     title: 'no verdict on a part of a submission is kept an hour past its 30 days',
     broken: (now) =>
       sql`select job_id from moderation_verdicts where created_at < ${now}::timestamptz - interval '30 days 1 hour'`,
+  },
+  {
+    invariant: 'I20',
+    title: 'a share link shows a clip of its own organization',
+    broken: () => sql`
+      select l.id from share_links l join video_jobs j on j.id = l.video_id
+      where j.org_id <> l.org_id or j.status <> 'completed'`,
   },
   {
     invariant: 'I24',

@@ -31,6 +31,15 @@ export function isTerminal(status: Status): boolean {
 
 export const TERMINAL = STATUSES.filter(isTerminal)
 
+/** What people know a job by in the log of activity: model, length and time, never the prompt. */
+export function describeJob(
+  models: ReadonlyArray<{ id: string; name: string }>,
+  { model, seconds, created_at }: { model: string; seconds: number; created_at: Date },
+): string {
+  const shown = models.find(({ id }) => id === model)?.name ?? model
+  return `${shown}, ${seconds} s, ${created_at.toISOString().slice(0, 16).replace('T', ' ')} UTC`
+}
+
 /** Why a job failed, and the text its owner reads. No failed job is charged. Source: contract 4.4. */
 export const FAILURES = {
   moderation_blocked: 'The request was rejected because it violates the content policy.',

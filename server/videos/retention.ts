@@ -10,6 +10,7 @@ import { deleteVerdictsUntil } from './moderation/verdicts.ts'
 import { videoQueues } from './pipeline/claims.ts'
 import { VIDEO_TOPIC } from './queues.ts'
 import { deleteAttemptsUntil } from './render/store.ts'
+import { deleteLinksEndedBy } from './sharing/store.ts'
 import { deleteJobsEndedBefore } from './store.ts'
 
 /** Jobs, with prompt and video, are deleted this long after they ended. */
@@ -71,4 +72,5 @@ async function removeOldRecords(ctx: Pick<Context, 'db' | 'clock'>): Promise<voi
   while ((await deleteAttemptsUntil(ctx.db, before, BATCH)) === BATCH);
   while ((await deleteVerdictsUntil(ctx.db, before, BATCH)) === BATCH);
   while ((await deleteExpiredKeys(ctx.db, now, BATCH)) === BATCH);
+  while ((await deleteLinksEndedBy(ctx.db, now, BATCH)) === BATCH);
 }

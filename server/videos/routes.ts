@@ -16,7 +16,7 @@ import { type Gates, submitVideo } from './create/create.ts'
 import { declaredFrameBytes, type Frame } from './create/frame.ts'
 import { readIdempotencyKey } from './create/idempotency.ts'
 import { readMultipartBody } from './create/multipart-body.ts'
-import { isTerminal } from './job.ts'
+import { describeJob, isTerminal } from './job.ts'
 import { labelEndpoints } from './labels/routes.ts'
 import { listVideos } from './list/route.ts'
 import { videoModelEndpoints } from './models.ts'
@@ -24,6 +24,7 @@ import { cancelJob, engineStops, isStalled } from './pipeline/cancel.ts'
 import type { Job } from './pipeline/store.ts'
 import { DELETED_TOPIC, VIDEO_TOPIC } from './queues.ts'
 import { AcceptanceView, AcceptTerms, ContentQuery, CreateVideo, DeletedVideo, VideoView, videoView } from './schema.ts'
+import { sharingEndpoints } from './sharing/routes.ts'
 import { deleteEndedJob, findJob } from './store.ts'
 import type { Variants } from './variants/prepare.ts'
 import { FORMS } from './variants/variant.ts'
@@ -206,6 +207,7 @@ export function videoEndpoints({ cache, gates, variants }: VideoRoutes): readonl
     readContent,
     cancelVideo,
     deleteVideo,
+    ...sharingEndpoints(variants),
   ]
 }
 
@@ -246,13 +248,12 @@ async function removeJob(
   const deleted = await ctx.db.transaction().execute(async (tx) => {
     const job = await findJob(tx, org_id, id)
     if (!job) return null
-    const { model, seconds, created_at, user_id } = job
+    const { user_id } = job
     await requireMayDelete(tx, principal, user_id)
     const ended = await deleteEndedJob(tx, org_id, id)
     if (ended === null || ended === 'running') return ended
     await deleteReleasedHolds(tx, [id])
-    const shown = ctx.config.video_models.find((each) => each.id === model)?.name ?? model
-    const name = `${shown}, ${seconds} s, ${created_at.toISOString().slice(0, 16).replace('T', ' ')} UTC`
+    const name = describeJob(ctx.config.video_models, job)
     await recordDeletion(tx, principal, { action: 'video.delete', id, name, user_id, now: ctx.clock.now() })
     return ended
   })

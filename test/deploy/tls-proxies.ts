@@ -27,6 +27,9 @@ export const TLS_PROXIES: readonly TlsProxyKind[] = [
   { name: 'Caddy', skip: missing('caddy') || missing('openssl'), start: startCaddySite },
 ]
 
+/** For both of its ports. */
+const LOGGED = Array(2).fill('access_log /var/log/nginx/access.log kinora;')
+
 async function startNginxSite(nodes: [string, string]): Promise<TlsProxy> {
   const files = certificate()
   const plain = await freePort()
@@ -36,6 +39,7 @@ async function startNginxSite(nodes: [string, string]): Promise<TlsProxy> {
       ['listen 443 ssl', `listen 127.0.0.1:${port} ssl`],
       ['/etc/ssl/kinora/fullchain.pem', files.cert],
       ['/etc/ssl/kinora/privkey.pem', files.key],
+      ...LOGGED.map((from): [string, string] => [from, 'access_log off;']),
     ]),
   )
   return {

@@ -15,6 +15,8 @@ const OPEN = [
   'GET /healthz',
   'GET /readyz',
   'GET /openapi.json',
+  'GET /s/:token',
+  'GET /s/:token/content',
   'GET /terms',
   'GET /v1/files/:file_id/signed',
   'GET /v1/files/:file_id/signed/:name',

@@ -1,7 +1,14 @@
 import assert from 'node:assert/strict'
 import { after, afterEach, before, test } from 'node:test'
 import type { Endpoint } from '../../server/identity/caller/endpoint.ts'
-import { newColleague, newCustomer, startApp, type TestApp, type TestPerson } from '../support/http/app.ts'
+import {
+  INSTANT_CONFIG,
+  newColleague,
+  newCustomer,
+  startApp,
+  type TestApp,
+  type TestPerson,
+} from '../support/http/app.ts'
 import { type Caller, send } from '../support/http/send.ts'
 import { storedFile, submit } from '../support/http/videos-app.ts'
 import { SETTINGS } from './conversations/conversation-settings.ts'
@@ -19,6 +26,7 @@ type Things = {
   response: string
   conversation: string
   webhook: string
+  share_link: string
 }
 
 /** What is one person's own, and who of the same organization has no access to it. */
@@ -61,6 +69,9 @@ const ROUTES: Readonly<Record<string, Entry>> = {
   'GET /console/conversations/:conversation_id/turns': { id: 'conversation' },
   'PATCH /console/conversations/:conversation_id': { id: 'conversation', body: { title: 'Taken' } },
   'DELETE /console/conversations/:conversation_id': { id: 'conversation' },
+  'GET /console/videos/:video_id/share_links': { id: 'video' },
+  'POST /console/videos/:video_id/share_links': { id: 'video', body: { expires_in_days: 1 } },
+  'DELETE /console/share_links/:share_link_id': { id: 'share_link' },
   'DELETE /console/api_keys/:id': { id: 'key' },
   'PATCH /console/members/:user_id': { id: 'member', body: { role: 'admin' } },
   'DELETE /console/members/:user_id': { id: 'member' },
@@ -72,11 +83,15 @@ let app: TestApp
 let acme: { owner: TestPerson; member: TestPerson; things: Things }
 let rival: { owner: TestPerson; member: TestPerson; things: Things }
 before(async () => {
-  app = await startApp()
+  app = await startApp({ config: `${INSTANT_CONFIG}sharing: { enabled: true }\n` })
   acme = await organization()
   rival = await organization()
   await app.tick()
-  for (const { owner, things } of [acme, rival]) things.running = (await submit(app, owner)).body.id
+  for (const { owner, things } of [acme, rival]) {
+    things.running = (await submit(app, owner)).body.id
+    const links = `/console/videos/${things.video}/share_links`
+    things.share_link = (await send(app, 'POST', links, { cookie: owner.cookie }, { expires_in_days: 1 })).body.id
+  }
 })
 after(() => app.close())
 afterEach(async () => assert.deepEqual(await app.audit(), {}))
@@ -102,6 +117,7 @@ async function organization() {
     things: {
       video,
       running: '',
+      share_link: '',
       file,
       key: made.body.id,
       member: member.user_id,
@@ -115,7 +131,8 @@ async function organization() {
 }
 
 const nameOf = ({ method, path }: Endpoint) => `${method} ${path}`
-const withParams = () => app.app.endpoints.filter(({ path }) => path.includes(':'))
+/** The token of a share link is no id: whoever has it may see the clip. */
+const withParams = () => app.app.endpoints.filter(({ path }) => path.includes(':') && !path.startsWith('/s/:token'))
 
 /** An id of the same form that nobody has. */
 const missing = (id: string) => id.replace(/[0-9A-Z]{26}$|[0-9a-f]{48}$/, (end) => '0'.repeat(end.length))
@@ -178,6 +195,7 @@ test('nothing another organization tried has changed anything', async () => {
   assert.ok((await ids('/console/api_keys')).includes(things.key))
   assert.ok((await ids('/console/members')).includes(things.member))
   assert.ok((await ids('/console/invitations')).includes(things.invitation))
+  assert.ok((await ids(`/console/videos/${things.video}/share_links`)).includes(things.share_link))
   const { body } = await send(app, 'GET', '/console/members', browser)
   assert.equal(body.data.find(({ id }: { id: string }) => id === things.member).role, 'member')
 })

@@ -25,6 +25,8 @@ export default {
     video_cancel: 'Video of another member canceled',
     video_delete: 'Video deleted',
     file_delete: 'File deleted',
+    share_link_create: 'Share link created',
+    share_link_revoke: 'Share link revoked',
     webhook_endpoint_create: 'Webhook endpoint created',
     webhook_endpoint_change: 'Webhook endpoint changed',
     webhook_endpoint_rotate_secret: 'Signing secret rotated',

@@ -25,6 +25,8 @@ export default {
     video_cancel: 'ほかのメンバーの動画をキャンセル',
     video_delete: '動画を削除',
     file_delete: 'ファイルを削除',
+    share_link_create: '共有リンクを作成',
+    share_link_revoke: '共有リンクを取り消し',
     webhook_endpoint_create: 'Webhook エンドポイントを作成',
     webhook_endpoint_change: 'Webhook エンドポイントを変更',
     webhook_endpoint_rotate_secret: '署名シークレットをローテーション',

@@ -1,5 +1,13 @@
 /** What the API says of its operations, in Japanese, by their English text. */
 export const JAPANESE_OPERATIONS: Readonly<Record<string, string>> = {
+  'Make a link that shows a completed video without an account': 'アカウントなしで完成した動画を見られるリンクを作る',
+  'Members share their own videos; owners and admins all. The address is in this response and never again.':
+    'メンバーは自分の動画を、オーナーと管理者はすべての動画を共有できます。アドレスはこのレスポンスだけに含まれ、二度と表示されません。',
+  'List the share links of a video that have not ended, newest first': '動画の有効な共有リンクの一覧（新しい順）',
+  'At most 20, each without its address.': '最大 20 件。アドレスは含まれません。',
+  'Revoke a share link for good': '共有リンクを取り消す',
+  'The next request for its page or its video is 404; a download that has begun goes on.':
+    '以後、そのページと動画へのリクエストは 404 になります。始まっているダウンロードは続きます。',
   'List your conversations, pinned ones first': '自分の会話の一覧（ピン留めが先）',
   'Those with an answer, each by its last use; all, or those with a text in the title or a question.':
     '回答のある会話を、最後に使った順に返します。すべて、またはタイトルか質問に文字列を含むもの。',

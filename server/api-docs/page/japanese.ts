@@ -189,6 +189,14 @@ export const JAPANESE: Readonly<Record<string, string>> = {
   'The same sums as CSV': '同じ合計の CSV',
   'A chat model improves video prompts, for plans that include it.':
     'チャットモデルが動画のプロンプトを改善します（プランに含まれる場合）。',
+  'Longest life of a share link; null where clips cannot be shared.':
+    '共有リンクの最長の有効期間。動画を共有できない場合は null。',
+  'At most what the operator allows; the link ends earlier when the clip is deleted.':
+    '運営者が許可する日数まで。動画が削除されると、リンクはそれより早く終了します。',
+  'Whether the page offers to download the clip. Default false.':
+    'ページに動画のダウンロードを表示するかどうか。既定値は false。',
+  'The last four characters of its address.': 'アドレスの最後の 4 文字。',
+  'Its address. Shown only once.': 'アドレス。表示されるのは一度だけです。',
   'Of the URL it was sent to.': '送信先 URL のオリジン。',
   'Japanese video prompts are translated; when false, their jobs fail.':
     '日本語の動画プロンプトが翻訳されるかどうか。翻訳されない場合、そのジョブは失敗します。',

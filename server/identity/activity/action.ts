@@ -17,6 +17,8 @@ export const ACTIONS = [
   'video.cancel',
   'video.delete',
   'file.delete',
+  'share_link.create',
+  'share_link.revoke',
   'webhook_endpoint.create',
   'webhook_endpoint.change',
   'webhook_endpoint.rotate_secret',

@@ -26,6 +26,7 @@ const REPEATABLE: readonly Action[] = [
   'invitation.create',
   'member.role',
   'organization.members_delete',
+  'share_link.create',
   'webhook_endpoint.create',
   'webhook_endpoint.change',
   'webhook_endpoint.rotate_secret',
@@ -53,7 +54,7 @@ export function actorOf({ user_id, key_id }: Pick<Principal, 'user_id' | 'key_id
 }
 
 function tooManyChanges(): ApiError {
-  const text = `Your organization has made ${CHANGES_A_DAY_MAX} changes of its settings, API keys, members and webhook endpoints in 24 hours. Try again later; what is there can still be revoked or deleted.`
+  const text = `Your organization has made ${CHANGES_A_DAY_MAX} changes of its settings, API keys, members, share links and webhook endpoints in 24 hours. Try again later; what is there can still be revoked or deleted.`
   return new ApiError('too_many_requests', text)
 }
 

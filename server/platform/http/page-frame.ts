@@ -11,10 +11,12 @@ type Frame = {
   body: string
   /** Of the body, for the style sheet. */
   look?: string
+  /** For people without an account: the page leads nowhere else. */
+  outside?: boolean
 }
 
 /** A page of HTML beside the console, with a header of the same look, its choices of theme and language, and the way back. */
-export function framedPage({ language, title, path, place, body, look = '' }: Frame): string {
+export function framedPage({ language, title, path, place, body, look = '', outside }: Frame): string {
   const { back, skip, theme, themes, other } = WORDS[language]
   const buttons = themes.map(([value, name]) => `<button type="button" value="${value}">${name}</button>`).join('')
   return `<!doctype html>
@@ -30,8 +32,7 @@ export function framedPage({ language, title, path, place, body, look = '' }: Fr
 <body class="${look}">
 <a class="skip" href="#main">${skip}</a>
 <header class="top"><p class="brand">${MARK} Kinora <span class="product">${place}</span></p>
-<a href="/">${back}</a>
-<div class="choices"><div class="themes" role="group" aria-label="${theme}" hidden>${buttons}</div>
+${outside ? '' : `<a href="/">${back}</a>\n`}<div class="choices"><div class="themes" role="group" aria-label="${theme}" hidden>${buttons}</div>
 <a href="${path}?lang=${other.lang}" hreflang="${other.lang}" lang="${other.lang}">${other.name}</a></div></header>
 ${body}
 </body>

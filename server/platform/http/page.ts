@@ -5,10 +5,12 @@ import { namesTag } from './byte-range.ts'
 /** Languages of the pages that people read. */
 export type PageLanguage = 'en' | 'ja'
 
+const POLICY =
+  "default-src 'none'; style-src 'self'; script-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+
 /** The page loads only scripts and styles of the service, runs none of its own text and cannot be framed. */
 const PAGE_HEADERS = {
-  'content-security-policy':
-    "default-src 'none'; style-src 'self'; script-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+  'content-security-policy': POLICY,
   'x-content-type-options': 'nosniff',
   'referrer-policy': 'no-referrer',
   'cache-control': 'no-cache',
@@ -33,6 +35,21 @@ export function sendPage(request: FastifyRequest, reply: FastifyReply, { type, e
   reply.headers(PAGE_HEADERS).header('etag', etag)
   if (namesTag(request.headers['if-none-match'] ?? '', etag)) return reply.status(304).send()
   return reply.type(type).send(bytes)
+}
+
+/** Of what is shown to whoever knows its address: search engines leave it out, and no other page learns the address. */
+export const UNLISTED = { 'x-robots-tag': 'noindex', 'referrer-policy': 'no-referrer' }
+
+/** Sends a page that is stored nowhere, with a clip of the service on it. */
+export function sendUnlistedPage(reply: FastifyReply, status: 200 | 404, html: string): FastifyReply {
+  const policy = `${POLICY}; media-src 'self'`
+  reply.headers({
+    ...PAGE_HEADERS,
+    ...UNLISTED,
+    'content-security-policy': policy,
+    'cache-control': 'private, no-store',
+  })
+  return reply.status(status).type('text/html; charset=utf-8').send(html)
 }
 
 /**

@@ -25,6 +25,7 @@ test('200 without a credential: what a sign-in page needs, and nothing else', as
     password: { min_length: 8, max_length: 128 },
     translates: false,
     prompt_help: false,
+    sharing: null,
   })
 })
 

@@ -89,6 +89,8 @@ const ELSEWHERE: Record<string, Partial<Record<ErrorCode, string>>> = {
     storage_limit_exceeded: 'storage.test.ts',
   },
   'PATCH /console/conversations/:conversation_id': { storage_limit_exceeded: 'storage.test.ts' },
+  'POST /console/videos/:video_id/share_links': { conflict: 'videos/sharing.test.ts' },
+  'DELETE /console/share_links/:share_link_id': { permission_denied: 'videos/sharing.test.ts' },
   'POST /console/api_keys': { conflict: 'console/api-keys.test.ts' },
   'POST /console/two_factor': { conflict: 'console/two-factor.test.ts' },
   'POST /console/password': { conflict: 'console/oidc.test.ts' },
@@ -120,6 +122,8 @@ async function provocations(): Promise<typeof calls> {
     previous_response_not_found: { body: ask({ previous_response_id: `resp_${'0'.repeat(48)}` }) },
     item_not_found: { body: ask({ input: [{ type: 'item_reference', id: `msg_${'0'.repeat(48)}` }] }) },
   }
+  const shared = `/console/videos/${ended.id}/share_links`
+  const colleagueBrowser = { cookie: colleague.cookie, headers: { origin: app.url } }
   const proof = { password: 'not the password', code: '123456' }
   const member = `/console/members/${person.user_id}`
   const endpoint = '/v1/webhook_endpoints/whe_none'
@@ -158,6 +162,10 @@ async function provocations(): Promise<typeof calls> {
     },
     'POST /console/auth/sign-in/two-factor': { missing_api_key: { body: { code: '123456' }, by: page } },
     'PATCH /console/videos/labels': { not_found: { body: { ids: ['video_none'], favorite: true }, by: browser } },
+    'POST /console/videos/:video_id/share_links': {
+      permission_denied: { path: shared, body: { expires_in_days: 1 }, by: browser },
+    },
+    'GET /console/videos/:video_id/share_links': { permission_denied: { path: shared, by: colleagueBrowser } },
     'POST /console/session/organization': { not_found: { body: { organization_id: poor.org_id }, by: browser } },
     'POST /console/invitations': { conflict: { body: { email: colleague.email, role: 'member' }, by: browser } },
     'POST /console/invitations/preview': { not_found: { body: { token: 'inv_none' }, by: page } },
