@@ -8,6 +8,7 @@ import kit from './en/kit.ts'
 import login from './en/login.ts'
 import members from './en/members.ts'
 import settings from './en/settings.ts'
+import sharing from './en/sharing.ts'
 import shell from './en/shell.ts'
 import usage from './en/usage.ts'
 import clips from './en/videos/clips.ts'
@@ -26,6 +27,7 @@ export default {
   login,
   members,
   settings,
+  sharing,
   shell,
   usage,
   videos,

@@ -8,6 +8,7 @@ import kit from './ja/kit.ts'
 import login from './ja/login.ts'
 import members from './ja/members.ts'
 import settings from './ja/settings.ts'
+import sharing from './ja/sharing.ts'
 import shell from './ja/shell.ts'
 import usage from './ja/usage.ts'
 import clips from './ja/videos/clips.ts'
@@ -26,6 +27,7 @@ export default {
   login,
   members,
   settings,
+  sharing,
   shell,
   usage,
   videos,

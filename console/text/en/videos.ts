@@ -227,16 +227,11 @@ export default {
   show_all: 'Show all videos',
   end: 'These are all videos from the last 30 days.',
 
-  prompt_shown: 'Prompt',
   captions: 'Prompt as captions',
   settings: 'Settings',
   setting: {
-    model: 'Model',
-    seconds: 'Length',
-    ratio: 'Aspect ratio',
     resolution: 'Resolution',
     files: 'Files',
-    cost: 'Cost',
     maker: 'Created by',
     created: 'Submitted',
     completed: 'Completed',
@@ -256,6 +251,7 @@ export default {
   /** On the page of a job. */
   file_gone: '{{slot}}: deleted or expired',
   as_code: 'View code',
+  share: 'Share',
   code_title: 'Request as code',
   code_description:
     'Set KINORA_API_KEY to one of your API keys and run it as is. Sent again with the same Idempotency-Key, it creates no second video; a new key creates another.',

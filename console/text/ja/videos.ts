@@ -237,16 +237,11 @@ export default {
   show_all: 'すべての動画を表示',
   end: '過去 30 日間の動画はこれですべてです。',
 
-  prompt_shown: 'プロンプト',
   captions: 'プロンプトの字幕',
   settings: '設定',
   setting: {
-    model: 'モデル',
-    seconds: '長さ',
-    ratio: 'アスペクト比',
     resolution: '解像度',
     files: '素材',
-    cost: '料金',
     maker: '作成者',
     created: '受付日時',
     completed: '完成日時',
@@ -266,6 +261,7 @@ export default {
   /** On the page of a job. */
   file_gone: '{{slot}}：削除されたか、期限が切れています',
   as_code: 'コードを表示',
+  share: '共有',
   code_title: 'リクエストのコード',
   code_description:
     '環境変数 KINORA_API_KEY に API キーを設定すれば、そのまま実行できます。同じ Idempotency-Key で再送しても動画は増えません。別の動画を作成するには、新しい値にしてください。',

@@ -1,10 +1,11 @@
 import { useQueryClient } from '@tanstack/react-query'
-import { Ban, Code as CodeIcon, Download, Ellipsis, RotateCcw, Trash2 } from 'lucide-react'
-import { useState } from 'react'
+import { Ban, Code as CodeIcon, Download, Ellipsis, RotateCcw, Share2, Trash2 } from 'lucide-react'
+import { lazy, Suspense, useState } from 'react'
 import { isFailure } from '../../api/failure.ts'
-import { useMakers } from '../../api/queries.ts'
+import { useMakers, useSite } from '../../api/queries.ts'
 import { request } from '../../api/request.ts'
-import { useMayDelete } from '../../api/session.ts'
+import { useMayDelete, useSession } from '../../api/session.ts'
+import { withTexts } from '../../text/languages.ts'
 import { useText } from '../../text/use-text.ts'
 import { useBackTo } from '../../ui/back.ts'
 import { Button, buttonClass, IconButton } from '../../ui/button.tsx'
@@ -18,6 +19,10 @@ import { clipName } from './clip-name.ts'
 import { RequestCode } from './request-code.tsx'
 import { useUseAgain } from './use-again.ts'
 
+const ShareDialog = lazy(() =>
+  withTexts('sharing', import('../../sharing/share-dialog.tsx')).then((module) => ({ default: module.ShareDialog })),
+)
+
 /** The actions available for a job in its current state. `name`: what it is called, if anything. */
 export function VideoActions({ job, name }: { job: VideoJob; name: string | null }) {
   const t = useText('videos')
@@ -25,9 +30,13 @@ export function VideoActions({ job, name }: { job: VideoJob; name: string | null
   const remove = useDelete(job)
   const maker = useMakers([job.id]).get(job.id)
   const mayDelete = useMayDelete()(maker)
+  const { user, organization } = useSession()
+  const mayShare = organization.role !== 'member' || maker?.user_id === user.id
+  const sharing = useSite().data?.sharing
   const kit = useText('kit')
-  const [asking, setAsking] = useState<'cancel' | 'code' | null>(null)
+  const [asking, setAsking] = useState<'cancel' | 'code' | 'share' | null>(null)
   const runs = isRunning(job)
+  const canShare = job.status === 'completed' && sharing && mayShare
   const close = (open: boolean) => !open && setAsking(null)
   return (
     <>
@@ -55,6 +64,11 @@ export function VideoActions({ job, name }: { job: VideoJob; name: string | null
           {t('use_again')}
         </Button>
       )}
+      {canShare && (
+        <Button icon={<Share2 />} className="max-sm:hidden" onClick={() => setAsking('share')}>
+          {t('share')}
+        </Button>
+      )}
       <Button icon={<CodeIcon />} className="max-sm:hidden" onClick={() => setAsking('code')}>
         {t('as_code')}
       </Button>
@@ -64,6 +78,7 @@ export function VideoActions({ job, name }: { job: VideoJob; name: string | null
         }
         items={[
           ...(runs ? [{ label: t('use_again'), icon: <RotateCcw />, onSelect: () => void fillStudio(job) }] : []),
+          ...(canShare ? [{ label: t('share'), icon: <Share2 />, onSelect: () => setAsking('share') }] : []),
           { label: t('as_code'), icon: <CodeIcon />, onSelect: () => setAsking('code') },
           ...(runs
             ? []
@@ -77,6 +92,11 @@ export function VideoActions({ job, name }: { job: VideoJob; name: string | null
       />
       <CancelDialog job={job} open={asking === 'cancel'} onOpenChange={close} />
       {asking === 'code' && <RequestCode job={job} onClose={() => setAsking(null)} />}
+      {asking === 'share' && canShare && (
+        <Suspense>
+          <ShareDialog video_id={job.id} days_max={sharing.days_max} onClose={() => setAsking(null)} />
+        </Suspense>
+      )}
     </>
   )
 }

@@ -22,12 +22,12 @@ export function JobDetails({ job }: { job: VideoJob }) {
   return (
     <Card title={t('settings')}>
       <dl className="flex flex-col gap-2.5 text-sm">
-        <Setting name={t('setting.model')}>{model?.name ?? job.model}</Setting>
-        <Setting name={t('setting.seconds')}>{t('seconds_value', { n: job.seconds })}</Setting>
-        <Setting name={t('setting.ratio')}>{job.aspect_ratio === 'Auto' ? t('auto') : job.aspect_ratio}</Setting>
+        <Setting name={t('model')}>{model?.name ?? job.model}</Setting>
+        <Setting name={t('seconds')}>{t('seconds_value', { n: job.seconds })}</Setting>
+        <Setting name={t('ratio')}>{job.aspect_ratio === 'Auto' ? t('auto') : job.aspect_ratio}</Setting>
         <Setting name={t('setting.resolution')}>768p</Setting>
         <SubmittedFiles job={job} />
-        <Setting name={t('setting.cost')}>
+        <Setting name={t('cost')}>
           <Money amount={job.cost} currency={job.currency} digits="exact" /> <CostNote job={job} />
         </Setting>
         <Setting name={t('setting.maker')}>

@@ -130,7 +130,7 @@ function Video({ job }: { job: VideoJob }) {
         <VideoContent job={job} />
         <div className="flex min-w-0 flex-col gap-6">
           <Card
-            title={t('prompt_shown')}
+            title={t('prompt')}
             actions={
               <span className="-my-1.5 -me-2">
                 <CopyButton text={job.prompt} />
