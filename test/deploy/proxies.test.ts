@@ -39,6 +39,27 @@ test('the service keeps an idle connection longer than proxies do by default, an
 })
 
 function answersForNodesThatDoNot(kind: TlsProxyKind): void {
+  test('the access log, where there is one, has no token of a share link', async (t) => {
+    const proxy = await kind.start([`127.0.0.1:${await freePort()}`, `127.0.0.1:${await freePort()}`])
+    const agent = trusting(proxy)
+    t.after(async () => {
+      await agent.close()
+      await proxy.stop()
+    })
+    const token = randomBytes(32).toString('base64url')
+    for (const path of [`/s/${token}`, `//s/${token}/content?lang=ja`, '/v1/models?last=1'])
+      await (await fetch(proxy.url + path, { dispatcher: agent })).text()
+    const { access_log } = proxy
+    if (access_log === undefined) return
+    // Written after the response.
+    while (!readFileSync(access_log, 'utf8').includes('/v1/models?last=1')) await new Promise(setImmediate)
+    const lines = readFileSync(access_log, 'utf8').trim().split('\n')
+    assert.deepEqual(
+      lines.map((line) => / "(\w+ \S+) HTTP\/[\d.]+" /.exec(line)?.[1]),
+      ['GET /s/-', 'GET /s/-/content?lang=ja', 'GET /v1/models?last=1'],
+    )
+  })
+
   test('while no node answers, clients get an error in the form of the API', async (t) => {
     const proxy = await kind.start([`127.0.0.1:${await freePort()}`, `127.0.0.1:${await freePort()}`])
     const agent = trusting(proxy)

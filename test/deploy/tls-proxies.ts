@@ -8,8 +8,8 @@ import { startNginxServers, withoutNginx } from '../support/http/nginx.ts'
 import { freePort } from '../support/listen.ts'
 import { ROOT } from '../support/sources.ts'
 
-/** `ca`: the certificate that a client must trust, in PEM form. */
-export type TlsProxy = { url: string; ca: string; stop(): Promise<void> }
+/** `ca`: the certificate that a client must trust, in PEM form. `access_log`: the file that requests are logged to, where they are. */
+export type TlsProxy = { url: string; ca: string; access_log?: string; stop(): Promise<void> }
 
 export type TlsProxyKind = {
   name: string
@@ -27,9 +27,6 @@ export const TLS_PROXIES: readonly TlsProxyKind[] = [
   { name: 'Caddy', skip: missing('caddy') || missing('openssl'), start: startCaddySite },
 ]
 
-/** For both of its ports. */
-const LOGGED = Array(2).fill('access_log /var/log/nginx/access.log kinora;')
-
 async function startNginxSite(nodes: [string, string]): Promise<TlsProxy> {
   const files = certificate()
   const plain = await freePort()
@@ -39,12 +36,14 @@ async function startNginxSite(nodes: [string, string]): Promise<TlsProxy> {
       ['listen 443 ssl', `listen 127.0.0.1:${port} ssl`],
       ['/etc/ssl/kinora/fullchain.pem', files.cert],
       ['/etc/ssl/kinora/privkey.pem', files.key],
-      ...LOGGED.map((from): [string, string] => [from, 'access_log off;']),
+      // Of both ports.
+      ...Array(2).fill(['access_log /var/log/nginx/access.log ', `access_log ${files.access_log} `]),
     ]),
   )
   return {
     url: nginx.url.replace('http:', 'https:'),
     ca: files.ca,
+    access_log: files.access_log,
     async stop() {
       await nginx.stop()
       files.remove()
@@ -95,5 +94,13 @@ function certificate() {
   const kind = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1']
   const made = spawnSync('openssl', ['req', '-x509', ...kind, ...named, '-keyout', key, '-out', cert])
   if (made.status !== 0) throw new Error(`openssl made no certificate: ${made.stderr}`)
-  return { dir, cert, key, ca: readFileSync(cert, 'utf8'), remove: () => rmSync(dir, { recursive: true, force: true }) }
+  const access_log = join(dir, 'access.log')
+  return {
+    dir,
+    cert,
+    key,
+    access_log,
+    ca: readFileSync(cert, 'utf8'),
+    remove: () => rmSync(dir, { recursive: true, force: true }),
+  }
 }

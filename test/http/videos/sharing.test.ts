@@ -355,3 +355,32 @@ test('no line of the log holds a token, and requests are named by their route', 
   assert.ok(tokens.length > 10)
   for (const token of tokens) assert.ok(!lines.some((line) => line.includes(token.slice(0, 20))))
 })
+
+test('viewers count among the 256 readers of the organization: its own download waits for one of them, another organization does not', async (t) => {
+  const { video, path } = await newLink(owner)
+  const foreign = await clipOf(rival)
+  const { send: sendBlob } = app.ctx.blobs
+  t.after(() => {
+    app.ctx.blobs.send = sendBlob
+  })
+  const begun: Array<() => void> = []
+  const full = Promise.withResolvers<void>()
+  app.ctx.blobs.send = async (...given) => {
+    const { promise, resolve } = Promise.withResolvers<void>()
+    if (begun.push(resolve) === 256) full.resolve()
+    await promise
+    return sendBlob(...given)
+  }
+  const viewers = Array.from({ length: 256 }, () => open(`${path}/content`))
+  await full.promise
+  const waiting = send(app, 'GET', `/v1/videos/${video}/content`, { key: owner.key })
+  // Answered after it has arrived.
+  assert.equal((await send(app, 'HEAD', `/v1/videos/${video}/content`, { key: owner.key })).status, 200)
+  assert.equal(begun.length, 256)
+  app.ctx.blobs.send = sendBlob
+  assert.equal((await send(app, 'GET', `/v1/videos/${foreign}/content`, { key: rival.key })).status, 200)
+  begun.shift()!()
+  assert.equal((await waiting).status, 200)
+  for (const release of begun) release()
+  for (const { status } of await Promise.all(viewers)) assert.equal(status, 200)
+})
