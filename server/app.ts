@@ -243,9 +243,10 @@ function endpointsOf(
 ): Endpoint[] {
   const streams = { ...STREAM_TIMING, ...timing }
   const { lifetime_seconds } = timing
+  const gates = { audit, storage }
   return [
     ...fileEndpoints(storage),
-    ...videoEndpoints({ cache, gates: { audit, storage }, variants }),
+    ...videoEndpoints({ cache, gates, variants }),
     ...catalogEndpoints,
     ...chatEndpoints(meter, streams),
     ...responseEndpoints(responding, { timing: streams, stopping }),
@@ -254,7 +255,7 @@ function endpointsOf(
     ...billingEndpoints,
     ...webhookEndpoints(),
     ...conversationEndpoints(storage),
-    ...consoleEndpoints(live),
+    ...consoleEndpoints({ live, gates }),
     ...healthEndpoints(health),
   ]
 }

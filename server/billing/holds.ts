@@ -7,42 +7,38 @@ import { insertHolds, lockAccount, settleHoldsOf, takeHold } from './store.ts'
 export type Hold = { job_id: string; org_id: string; amount: bigint; running_max: number; now: Date }
 
 /**
- * Sets `amount` aside for one job and takes one render slot, so that concurrent submissions cannot spend the same balance.
- * One conditional update of the account row: call it as the last thing in the transaction that inserts the job, since it locks the row.
- * Throws ApiError `insufficient_credits` when balance − held < amount, `concurrency_limit_exceeded` when the plan's slots are taken.
+ * Sets the amounts of one organization's jobs aside and takes a render slot for each, all or none, so that concurrent submissions cannot spend
+ * the same balance. One conditional update of the account row: call it as the last thing in the transaction that inserts the jobs, since it
+ * locks the row. Throws ApiError `insufficient_credits` when balance − held is less than the sum, `concurrency_limit_exceeded` when the plan
+ * has too few free slots.
  * Source: docs/api/videos.md, order of checks.
  */
-export async function placeHold(tx: Tx, hold: Hold): Promise<void> {
-  const { org_id, amount, running_max } = hold
-  while (!(await takeHold(tx, { org_id, amount, running_max, count: 1 }))) await explainRefusal(tx, hold)
-  await insertHolds(tx, [hold])
-}
-
-/**
- * Places the holds of several jobs of one organization, all or none: false when the account has not enough, or not enough slots, for
- * all of them together. Otherwise as `placeHold`.
- */
-export async function placeHolds(tx: Tx, holds: readonly Hold[]): Promise<boolean> {
+export async function placeHolds(tx: Tx, holds: readonly Hold[]): Promise<void> {
   const { org_id } = holds[0]!
   const amount = holds.reduce((sum, hold) => sum + hold.amount, 0n)
   const running_max = Math.min(...holds.map((hold) => hold.running_max))
-  if (!(await takeHold(tx, { org_id, amount, running_max, count: holds.length }))) return false
+  const wanted = { org_id, amount, running_max, count: holds.length }
+  while (!(await takeHold(tx, wanted))) await explainRefusal(tx, wanted)
   await insertHolds(tx, holds)
-  return true
 }
 
+type Wanted = { org_id: string; amount: bigint; running_max: number; count: number }
+
 /** Throws the reason why nothing was taken, with the row locked; returns when it could be taken by now. */
-async function explainRefusal(tx: Tx, { org_id, amount, running_max }: Hold): Promise<void> {
+async function explainRefusal(tx: Tx, { org_id, amount, running_max, count }: Wanted): Promise<void> {
   const account = await lockAccount(tx, org_id)
   if (!account)
     throw new ApiError('insufficient_credits', 'The organization has no account.', { internal: `org ${org_id}` })
   const available = account.balance - account.held
   if (available < amount) {
-    const text = `This render costs ${formatMoney(amount)}, and ${formatMoney(available)} is available. Add credits or wait for jobs in flight to end.`
+    const costs = count === 1 ? 'This render costs' : `These ${count} renders together cost`
+    const text = `${costs} ${formatMoney(amount)}, and ${formatMoney(available)} is available. Add credits or wait for jobs in flight to end.`
     throw new ApiError('insufficient_credits', text)
   }
-  if (account.running >= running_max) {
-    const text = `Your plan allows ${running_max} renders in progress, and ${account.running} are. Wait for one to end, or cancel one.`
+  if (account.running + count > running_max) {
+    const remedy =
+      count === 1 ? 'Wait for one to end, or cancel one.' : `Wait until ${count} can start together, or send fewer.`
+    const text = `Your plan allows ${running_max} renders in progress, and ${account.running} are. ${remedy}`
     throw new ApiError('concurrency_limit_exceeded', text)
   }
 }

@@ -6,16 +6,27 @@ import { newPage, pageLanguage, sendPage } from '../platform/http/page.ts'
 import { openEventStream } from '../platform/http/sse.ts'
 import { VERSION } from '../platform/start/version.ts'
 import { termsUrl } from '../videos/acceptance.ts'
+import type { Gates } from '../videos/create/create.ts'
 import { estimateEndpoint } from './estimate.ts'
 import type { LiveEvents } from './live-events.ts'
 import { readMakers, readSubmitters } from './makers.ts'
 import { readPromptHelp } from './prompt-help.ts'
 import { SiteView } from './schema.ts'
 import { termsPage } from './terms-page.ts'
+import { variationsEndpoint } from './variations.ts'
 
-/** What the console needs besides people, keys and money. `live` serves its event stream. */
-export function consoleEndpoints(live: LiveEvents): readonly Endpoint[] {
-  return [readSite, readTerms, readMakers, readSubmitters, estimateEndpoint(), readPromptHelp, streamEvents(live)]
+/** What the console needs besides people, keys and money. `live` serves its event stream, `gates` keep new jobs out. */
+export function consoleEndpoints({ live, gates }: { live: LiveEvents; gates: Gates }): readonly Endpoint[] {
+  return [
+    readSite,
+    readTerms,
+    readMakers,
+    readSubmitters,
+    estimateEndpoint(),
+    readPromptHelp,
+    variationsEndpoint(gates),
+    streamEvents(live),
+  ]
 }
 
 const readSite = endpoint({

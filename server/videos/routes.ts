@@ -12,7 +12,7 @@ import { acceptTerms, readAcceptance } from './acceptance.ts'
 import { sendPolled } from './answer.ts'
 import type { JobCache } from './cache.ts'
 import { readVariant, sendContent } from './content.ts'
-import { type Gates, submitVideo } from './create/create.ts'
+import { type Gates, submitVideos } from './create/create.ts'
 import { declaredFrameBytes, type Frame } from './create/frame.ts'
 import { readIdempotencyKey } from './create/idempotency.ts'
 import { readMultipartBody } from './create/multipart-body.ts'
@@ -135,10 +135,12 @@ function createVideo(gates: Gates): Endpoint {
         let { body } = request
         if (form) ({ body, frame } = await readMultipartBody(ctx.blobs, request))
         const idempotency_key = readIdempotencyKey(request.headers['idempotency-key'])
-        const { video, replayed } = await whileConnected(request.raw, (signal) =>
-          submitVideo(ctx, gates, principal, { request_id: request.id, idempotency_key, body, frame, signal }),
+        const sent = { request_id: request.id, idempotency_key, body, has_count: false, frame }
+        const { videos, replayed } = await whileConnected(request.raw, (signal) =>
+          submitVideos(ctx, gates, principal, { ...sent, signal }),
         )
-        request.created = { video_id: video.id }
+        const [video] = videos
+        request.created = { video_id: video!.id }
         if (replayed) reply.header('idempotent-replayed', 'true')
         return video
       } finally {

@@ -44,6 +44,15 @@ export const CreateVideo = Type.Object(
 )
 export type CreateVideo = Static<typeof CreateVideo>
 
+/** Body of `POST /console/videos/variations`. */
+export const CreateVariations = Type.Object(
+  {
+    count: Type.Integer({ minimum: 2, maximum: 4, description: 'How many jobs to create of this request.' }),
+    ...CreateVideo.properties,
+  },
+  Strict,
+)
+
 const Timestamp = Type.Union([Type.Integer(), Type.Null()])
 
 export const VideoView = Type.Object({
@@ -81,6 +90,11 @@ export const VideoView = Type.Object({
   expires_at: Timestamp,
 })
 export type VideoView = Static<typeof VideoView>
+
+export const Variations = Type.Object({
+  object: Type.Literal('list'),
+  data: Type.Array(VideoView, { description: 'In the order of their ids; they differ in nothing else.' }),
+})
 
 export const VideoList = listSchema(VideoView)
 

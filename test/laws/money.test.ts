@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import fc from 'fast-check'
-import { placeHold, settleHolds } from '../../server/billing/holds.ts'
+import { placeHolds, settleHolds } from '../../server/billing/holds.ts'
 import { quoteVideo } from '../../server/billing/pricing.ts'
 import { newId } from '../../server/platform/ids.ts'
 import { formatMoney, parseMoney } from '../../server/platform/money.ts'
@@ -21,7 +21,7 @@ async function held() {
   const id = newId('video', now)
   await app.ctx.db
     .transaction()
-    .execute((tx) => placeHold(tx, { job_id: id, org_id, amount: COST, running_max: 3, now }))
+    .execute((tx) => placeHolds(tx, [{ job_id: id, org_id, amount: COST, running_max: 3, now }]))
   return { org_id, job: { id, org_id, user_id, key_id: null, request_id: 'req', model: 'm', seconds: 4 } }
 }
 
@@ -61,7 +61,7 @@ test('law: a balance below zero holds nothing, and what is held is never spent t
     app.ctx.db
       .transaction()
       .execute((tx) =>
-        placeHold(tx, { job_id: newId('video', now), org_id: payer.org_id, amount, running_max: 3, now }),
+        placeHolds(tx, [{ job_id: newId('video', now), org_id: payer.org_id, amount, running_max: 3, now }]),
       )
   for (const amount of [0n, 1n, COST]) await assert.rejects(place(amount), { code: 'insufficient_credits' })
   await grant(app, payer.org_id, COST * 2n)

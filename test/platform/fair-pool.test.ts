@@ -10,7 +10,7 @@ import { isDatabaseDown, openDb } from '../../server/platform/db/db.ts'
 import { openGroups } from '../../server/platform/db/groups.ts'
 import { takingTurnsAs, turnOwner } from '../../server/platform/turns.ts'
 import { saveResponse } from '../../server/responses/stored/save.ts'
-import { admitJob } from '../../server/videos/create/admit.ts'
+import { admitJobs } from '../../server/videos/create/admit.ts'
 import { testDatabase } from '../support/data/postgres.ts'
 import { postgresProxy } from '../support/upstream/postgres-proxy.ts'
 
@@ -154,7 +154,7 @@ test('a group of one organization waits in its line', async (t) => {
   const job = { org_id: 'busy' } as never
   const works = [
     () => saveResponse(ctx, { principal, request_id: 'req_1' }, { response, input: [] }),
-    () => admitJob(ctx, { job, running_max: 1, reservation: null }),
+    () => admitJobs(ctx, { jobs: [job], running_max: 1, reservation: null }),
   ]
   for (const work of works) await assert.rejects(work, isDatabaseDown)
 })

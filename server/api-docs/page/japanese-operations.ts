@@ -35,6 +35,12 @@ export const JAPANESE_OPERATIONS: Readonly<Record<string, string>> = {
     '以後このファイルは参照できません。すでに始まったジョブは、終わるまで参照を保持します。',
   'The cost is reserved from the balance and a render slot is taken, or the job does not exist. Poll the job, or receive a webhook, until it has ended.':
     '費用を残高から確保し、レンダリング枠を取ります。できなければジョブは作られません。終了までジョブを取得し続けるか、Webhook で受け取ります。',
+  'Submit 2 to 4 video jobs of one request, all or none':
+    '1 つのリクエストから 2〜4 件の動画ジョブを送信する（すべて作成するか、1 件も作成しない）',
+  'As `POST /v1/videos`, with `count` in its body. The cost of all of them is reserved and a render slot is taken for each, or none of them exists.':
+    '本文に `count` を加えた `POST /v1/videos` です。全件の費用を残高から確保し、1 件ごとにレンダリング枠を取ります。できなければ 1 件も作られません。',
+  'How many jobs to create of this request.': 'このリクエストから作成するジョブの数。',
+  'In the order of their ids; they differ in nothing else.': 'ID の順。ID 以外に違いはありません。',
   'The jobs of your organization, a page at a time.': '組織のジョブをページごとに返します。',
   'Each with its price for a second, its lengths, aspect ratios and inputs.':
     'モデルごとに、1 秒あたりの料金、長さ、アスペクト比、入力を示します。',

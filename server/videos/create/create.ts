@@ -1,3 +1,4 @@
+import Type from 'typebox'
 import type { AuditGate } from '../../billing/audit-state.ts'
 import { quoteVideo } from '../../billing/pricing.ts'
 import type { StorageGate } from '../../billing/storage/gate.ts'
@@ -15,20 +16,24 @@ import { requireAcceptance } from '../acceptance.ts'
 import { requireJudgeable } from '../moderation/coverage.ts'
 import { observeCreated } from '../pipeline/observe-jobs.ts'
 import { VIDEO_TOPIC } from '../queues.ts'
-import { CreateVideo, type SubmittedFile, type VideoView, videoView } from '../schema.ts'
+import { CreateVariations, CreateVideo, type SubmittedFile, type VideoView, videoView } from '../schema.ts'
 import { findJob, type NewVideoJob } from '../store.ts'
 import { needsTranslation } from '../translation/mask.ts'
-import { admitJob } from './admit.ts'
+import { admitJobs } from './admit.ts'
 import { type Frame, withFrameFile } from './frame.ts'
 import { bodyDigests, keepReserved, type Remembered, type Reservation, releaseKey, reserveKey } from './idempotency.ts'
 import { fromOpenAi, inOpenAiWords, isOpenAiShape, withReplacement } from './openai-fields.ts'
 import { namedFiles, requireCapable, requireConsistentReferences, resolveReferences } from './references.ts'
 
-/** `frame`: the picture that `input_reference` of the body stands for. `signal`: ends the inspection of frame and references. */
+/**
+ * `has_count`: the body says how many jobs to create of it, as that of `POST /console/videos/variations` does.
+ * `frame`: the picture that `input_reference` of the body stands for. `signal`: ends the inspection of frame and references.
+ */
 export type Submission = {
   request_id: string
   idempotency_key: string | undefined
   body: unknown
+  has_count: boolean
   frame: Frame | null
   signal: AbortSignal
 }
@@ -37,9 +42,17 @@ export type Submission = {
 export type Gates = { audit: AuditGate; storage: StorageGate }
 
 const checkShape = shape(CreateVideo)
+const checkCount = shape(Type.Object({ count: CreateVariations.properties.count }))
 
 /** Stands for the file of a picture that is not a file yet. */
 const NO_FILE_YET = 'file-of-this-form'
+
+/** How many jobs a body asks for, and what each of them is. Throws ApiError 400. */
+function readCount({ body, has_count }: Submission): { count: number; one: unknown } {
+  if (!has_count) return { count: 1, one: body }
+  const { count, ...one } = checkCount(body)
+  return { count, one }
+}
 
 /**
  * Reads a body of OpenAI's shape as ours. Throws ApiError 400; in a body of ours a field that only the OpenAI API has is rejected with the name
@@ -54,28 +67,28 @@ function checkBody(body: unknown, frame: Frame | null): CreateVideo {
 }
 
 /**
- * Accepts a job once for its idempotency key: the first answer is replayed, a rejection releases the key.
+ * Accepts the jobs of a request once for its idempotency key: the first answer is replayed, a rejection releases the key.
  * The body is parsed, not yet validated: the contract checks the key and the agreement before the body's shape.
  */
-export async function submitVideo(
+export async function submitVideos(
   ctx: Context,
   gates: Gates,
   principal: Principal,
   submission: Submission,
-): Promise<{ video: VideoView; replayed: boolean }> {
+): Promise<{ videos: VideoView[]; replayed: boolean }> {
   const { idempotency_key: key, body } = submission
   if (key === undefined)
-    return { video: await createJob(ctx, gates, principal, { ...submission, reservation: null }), replayed: false }
+    return { videos: await createJobs(ctx, gates, principal, { ...submission, reservation: null }), replayed: false }
 
   const body_digests = await bodyDigests(ctx.secrets, body)
   const reserved = await reserveKey(ctx.db, { org_id: principal.org_id, key, body_digests }, ctx.clock.now())
   if ('remembered' in reserved)
-    return { video: await replay(ctx.db, principal, submission, reserved.remembered), replayed: true }
+    return { videos: await replay(ctx.db, principal, submission, reserved.remembered), replayed: true }
   failpoint('key_reserved')
   const { reservation } = reserved
   const kept = keepReserved(ctx.db, ctx.clock, reservation)
   try {
-    return { video: await createJob(ctx, gates, principal, { ...submission, reservation }), replayed: false }
+    return { videos: await createJobs(ctx, gates, principal, { ...submission, reservation }), replayed: false }
   } catch (error) {
     await releaseKey(ctx.db, reservation)
     throw error
@@ -84,42 +97,50 @@ export async function submitVideo(
   }
 }
 
-/** Accepts a job: checks, quotes, sets the money aside and stores it as `moderating`. Charges nothing. */
-async function createJob(
+/** Accepts jobs: checks, quotes, sets the money aside and stores them as `moderating`. Charges nothing. */
+async function createJobs(
   ctx: Context,
   gates: Gates,
   principal: Principal,
   submission: Submission & { reservation: Reservation | null },
-): Promise<VideoView> {
+): Promise<VideoView[]> {
   ctx.switches.requireIntake() // 503 intake_paused
   await requireAcceptance(ctx, principal) // 403 agreement_required
   const { frame, signal } = submission
+  const { count, one } = readCount(submission) // 400
   try {
-    const body = checkBody(submission.body, frame) // 400
+    const body = checkBody(one, frame) // 400
     requireConsistentReferences(body) // 400
     const model = entitledVideoModel(ctx.config, principal.plan, body.model) // 404 model_not_found
     requireCapable(body, ctx.engines.video.get(model.id)!) // 400
     requireFittingPrompt(body, model.prompt_max) // 400
-    if (!frame) return await acceptJob(ctx, gates, principal, { ...submission, checked: body, model })
+    if (!frame) return await acceptJobs(ctx, gates, principal, { ...submission, checked: body, model, count })
     return await withFrameFile(ctx, principal, { ...frame, signal }, (file_id) => {
       const checked: CreateVideo = { ...body, image_reference: [{ file_id, role: 'first_frame' }] }
-      return acceptJob(ctx, gates, principal, { ...submission, checked, model })
+      return acceptJobs(ctx, gates, principal, { ...submission, checked, model, count })
     })
   } catch (error) {
-    throw isOpenAiShape(submission.body) ? inOpenAiWords(error, submission.body) : error
+    throw isOpenAiShape(one) ? inOpenAiWords(error, one) : error
   }
 }
 
-/** The checks that need files and balance, then the job. */
-async function acceptJob(
+/** The checks that need files and balance, then the jobs. */
+async function acceptJobs(
   ctx: Context,
   gates: Gates,
   principal: Principal,
-  submission: Submission & { reservation: Reservation | null; checked: CreateVideo; model: VideoModelConfig },
-): Promise<VideoView> {
-  const { request_id, reservation, checked: body, model, signal } = submission
+  submission: Submission & {
+    reservation: Reservation | null
+    checked: CreateVideo
+    model: VideoModelConfig
+    count: number
+  },
+): Promise<VideoView[]> {
+  const { request_id, reservation, checked: body, model, count, signal } = submission
   const { org_id, user_id, key_id } = principal
   const now = ctx.clock.now()
+  const running_max = planOf(ctx.config, principal.plan).max_concurrent_renders
+  requireSlots(count, running_max) // 400
   const inputs = await resolveReferences(ctx.db, org_id, body, now) // 400
   await requireJudgeable(ctx, org_id, { body, inputs, signal }) // 400
 
@@ -127,18 +148,30 @@ async function acceptJob(
   const { per_second } = model
   const cost = quoteVideo(per_second, seconds)
   const { currency } = ctx.config
-  const running_max = planOf(ctx.config, principal.plan).max_concurrent_renders
-  const job: NewVideoJob = {
-    ...{ id: newId('video', now), org_id, user_id, key_id, request_id, created_at: now },
-    ...{ model: model.id, prompt, seconds, aspect_ratio, inputs, per_second, cost, currency },
-  }
+  const jobs = Array.from(
+    { length: count },
+    (): NewVideoJob => ({
+      ...{ id: newId('video', now), org_id, user_id, key_id, request_id, created_at: now },
+      ...{ model: model.id, prompt, seconds, aspect_ratio, inputs, per_second, cost, currency },
+    }),
+  )
   await gates.storage.requireRoom(ctx.config, principal) // 413
   await gates.audit.requireSoundAccounts() // 503
-  await admitJob(ctx, { job, running_max, reservation }) // 402, 429
+  await admitJobs(ctx, { jobs, running_max, reservation }) // 402, 429
   failpoint('after_create')
-  observeCreated(ctx, job)
-  ctx.changes.announce(VIDEO_TOPIC, job.id)
-  return firstView(body, { job_id: job.id, inputs, cost, currency, created_at: now })
+  for (const job of jobs) {
+    observeCreated(ctx, job)
+    ctx.changes.announce(VIDEO_TOPIC, job.id)
+  }
+  const job_ids = jobs.map(({ id }) => id)
+  return firstViews(body, { job_ids, inputs, cost, currency, created_at: now })
+}
+
+/** Rejects jobs that could never start together, however long the caller waits. Throws ApiError 400. */
+function requireSlots(count: number, running_max: number): void {
+  if (count === 1 || count <= running_max) return
+  const text = `Your plan allows ${running_max} renders in progress, so ${count} can never start together. Send fewer at a time.`
+  throw new ApiError('invalid_value', text, { param: 'count' })
 }
 
 /**
@@ -155,16 +188,20 @@ function requireFittingPrompt({ model, prompt }: CreateVideo, prompt_max: number
 async function replay(
   db: Db,
   { org_id }: Principal,
-  { body, frame }: Submission,
+  submission: Submission,
   remembered: Remembered,
-): Promise<VideoView> {
-  const checked = checkBody(body, frame)
-  const inputs = frame ? ((await findJob(db, org_id, remembered.job_id))?.inputs ?? []) : namedFiles(checked)
-  return firstView(checked, { ...remembered, inputs })
+): Promise<VideoView[]> {
+  const { frame } = submission
+  const checked = checkBody(readCount(submission).one, frame)
+  const inputs = frame ? ((await findJob(db, org_id, remembered.job_ids[0]!))?.inputs ?? []) : namedFiles(checked)
+  return firstViews(checked, { ...remembered, inputs })
 }
 
-/** The answer as first sent, whatever the status of the job is. */
-function firstView(body: CreateVideo, job: Remembered & { inputs: readonly SubmittedFile[] }): VideoView {
+/** The answer as first sent, whatever the status of the jobs is. */
+function firstViews(
+  body: CreateVideo,
+  { job_ids, ...made }: Remembered & { inputs: readonly SubmittedFile[] },
+): VideoView[] {
   const first = {
     status: 'moderating',
     error_code: null,
@@ -173,5 +210,5 @@ function firstView(body: CreateVideo, job: Remembered & { inputs: readonly Submi
     progress: 0,
   } as const
   const times = { completed_at: null, finished_at: null }
-  return videoView({ ...body, ...first, ...times, ...job, id: job.job_id })
+  return job_ids.map((id) => videoView({ ...body, ...first, ...times, ...made, id }))
 }

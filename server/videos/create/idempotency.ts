@@ -6,11 +6,11 @@ import { ApiError } from '../../platform/errors.ts'
 import { canonicalPieces } from '../../platform/json/canonical.ts'
 import { turnTaker } from '../../platform/turns.ts'
 
-/** How long a created job is replayed. */
+/** How long created jobs are replayed. */
 const REMEMBERED_SECONDS = 86_400
 /**
  * A reservation that was not renewed for this long belongs to a request whose process died. One that lives after all, and was too busy to
- * renew it, creates no job once another request has reserved the key (`rememberJob`).
+ * renew it, creates no job once another request has reserved the key (`rememberJobs`).
  */
 const RESERVATION_SECONDS = 5
 const RENEW_SECONDS = 1
@@ -23,6 +23,8 @@ type IdempotencyRow = {
   reserved_at: Date
   body_digest: string
   job_id: string | null
+  /** Of a request that created several. */
+  other_job_ids: string[] | null
   cost: bigint | null
   currency: string | null
   created_at: Date | null
@@ -35,8 +37,8 @@ declare module '../../platform/db/db.ts' {
   }
 }
 
-/** The first answer to a key, without what the repeated body contains anyway. */
-export type Remembered = { job_id: string; cost: bigint; currency: string; created_at: Date }
+/** The first answer to a key, without what the repeated body contains anyway. `cost`: of each job. */
+export type Remembered = { job_ids: readonly string[]; cost: bigint; currency: string; created_at: Date }
 export type Reservation = { org_id: string; key: string; reservation_id: string }
 
 /** The header's value, checked; undefined when not sent. Throws ApiError 400. */
@@ -68,7 +70,7 @@ export async function bodyDigests(secrets: readonly string[], body: unknown): Pr
 }
 
 /**
- * Reserves a key for one request, or returns the job that an earlier request with this key created.
+ * Reserves a key for one request, or returns the jobs that an earlier request with this key created.
  * Throws ApiError `idempotency_key_reused` for another body, `idempotency_in_progress` while another request holds the key.
  */
 export async function reserveKey(
@@ -80,7 +82,7 @@ export async function reserveKey(
   const body_digest = body_digests[0]!
   const reservation = { org_id, key, reservation_id: randomUUID() }
   const times = { reserved_at: now, expires_at: addSeconds(now, REMEMBERED_SECONDS) }
-  const empty = { job_id: null, cost: null, currency: null, created_at: null }
+  const empty = { job_id: null, other_job_ids: null, cost: null, currency: null, created_at: null }
   const row = { ...reservation, ...times, body_digest, ...empty }
   for (;;) {
     const mine = await db
@@ -131,11 +133,13 @@ async function renewReservation(db: Db, reservation: Reservation, now: Date): Pr
       for update skip locked)`.execute(db)
 }
 
-/** Records the job in the transaction that inserts it. Throws ApiError `idempotency_in_progress` when another request has reserved the key. */
-export async function rememberJob(tx: Tx, reservation: Reservation, job: Remembered): Promise<void> {
+/** Records the jobs in the transaction that inserts them. Throws ApiError `idempotency_in_progress` when another request has reserved the key. */
+export async function rememberJobs(tx: Tx, reservation: Reservation, made: Remembered): Promise<void> {
+  const { job_ids, ...rest } = made
+  const [job_id, ...others] = job_ids
   const result = await tx
     .updateTable('video_idempotency')
-    .set(job)
+    .set({ ...rest, job_id: job_id!, other_job_ids: others.length > 0 ? others : null })
     .where(({ and }) => and(reservation))
     .executeTakeFirst()
   if (result.numUpdatedRows !== 1n) throw inProgress()
@@ -167,9 +171,9 @@ function recall(row: IdempotencyRow, body_digests: readonly string[]): Remembere
     const text = 'This Idempotency-Key was used with another body. Send the same body again, or use a new key.'
     throw new ApiError('idempotency_key_reused', text, { param: 'Idempotency-Key' })
   }
-  const { job_id, cost, currency, created_at } = row
+  const { job_id, other_job_ids, cost, currency, created_at } = row
   if (job_id === null || cost === null || currency === null || created_at === null) throw inProgress()
-  return { job_id, cost, currency, created_at }
+  return { job_ids: [job_id, ...(other_job_ids ?? [])], cost, currency, created_at }
 }
 
 function inProgress(): ApiError {

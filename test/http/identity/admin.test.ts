@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { sql } from 'kysely'
-import { placeHold } from '../../../server/billing/holds.ts'
+import { placeHolds } from '../../../server/billing/holds.ts'
 import { openDataDir } from '../../../server/platform/data-dir.ts'
 import { openChanges } from '../../../server/platform/db/changes.ts'
 import { newId } from '../../../server/platform/ids.ts'
@@ -121,7 +121,7 @@ test('a job is canceled, its worker is notified, and what was set aside for it i
   const agreed = { org_id, user_id, terms_version: '1', session_id: 'ses_1', accepted_at: now }
   await db.insertInto('video_acceptances').values(agreed).execute()
   await db.transaction().execute(async (tx) => {
-    await placeHold(tx, { job_id: id, org_id, amount: 100n, running_max: 2, now })
+    await placeHolds(tx, [{ job_id: id, org_id, amount: 100n, running_max: 2, now }])
     const who = { id, org_id, user_id, key_id, request_id: 'req_1' }
     const asked = { model: 'storyboard-1', prompt: 'a cat', seconds: 4, aspect_ratio: '16:9', inputs: [] }
     const quoted = { per_second: 25n, cost: 100n, currency: 'usd', created_at: now }

@@ -47,6 +47,11 @@ const ELSEWHERE: Record<string, Partial<Record<ErrorCode, string>>> = {
     concurrency_limit_exceeded: 'videos/create-order.test.ts',
     storage_limit_exceeded: 'storage.test.ts',
   },
+  'POST /console/videos/variations': {
+    intake_paused: '../cli/switches.test.ts',
+    concurrency_limit_exceeded: 'videos/variations.test.ts',
+    storage_limit_exceeded: 'storage.test.ts',
+  },
   'POST /v1/chat/completions': {
     intake_paused: '../cli/switches.test.ts',
     upstream_error: 'chat/choices.test.ts',
@@ -134,6 +139,11 @@ async function provocations(): Promise<typeof calls> {
       insufficient_credits: { body: videoBody(), by: poor },
       agreement_required: { body: videoBody(), by: newcomer },
       model_not_found: { body: videoBody({ model: 'none' }) },
+    },
+    'POST /console/videos/variations': {
+      insufficient_credits: { body: videoBody({ count: 2 }), by: { cookie: poor.cookie, ...page } },
+      agreement_required: { body: videoBody({ count: 2 }), by: { cookie: newcomer.cookie, ...page } },
+      model_not_found: { body: videoBody({ count: 2, model: 'none' }), by: browser },
     },
     'POST /v1/videos/acceptance': { terms_version_mismatch: { body: { terms_version: 'older' }, by: browser } },
     'POST /v1/videos/:video_id/cancel': { conflict: { path: `/v1/videos/${ended.id}/cancel` } },

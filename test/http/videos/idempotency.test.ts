@@ -5,7 +5,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { sql } from 'kysely'
 import { addSeconds } from '../../../server/platform/clock.ts'
 import type { Tx } from '../../../server/platform/db/db.ts'
-import { bodyDigests, deleteExpiredKeys, rememberJob, reserveKey } from '../../../server/videos/create/idempotency.ts'
+import { bodyDigests, deleteExpiredKeys, rememberJobs, reserveKey } from '../../../server/videos/create/idempotency.ts'
 import { meanwhile } from '../../support/data/meanwhile.ts'
 import {
   newColleague,
@@ -114,9 +114,9 @@ test('a request whose key another one has taken creates no job', async () => {
   const first = await reserveKey(db, wanted, start)
   const second = await reserveKey(db, wanted, addSeconds(start, 6))
   assert.ok('reservation' in first && 'reservation' in second)
-  const job = { job_id: 'video_late', cost: 1n, currency: 'USD', created_at: start }
+  const job = { job_ids: ['video_late'], cost: 1n, currency: 'USD', created_at: start }
   const remember = ({ reservation }: typeof first) =>
-    db.transaction().execute((tx) => rememberJob(tx, reservation, job))
+    db.transaction().execute((tx) => rememberJobs(tx, reservation, job))
   await assert.rejects(remember(first), { code: 'idempotency_in_progress' })
   await remember(second)
 })
