@@ -9,9 +9,13 @@ import { precompress } from './build/precompress.ts'
  * Which modules share a file, first match first: a first visit costs a request for each file, and small files compress badly. The limits
  * are in `test/console/weight.test.ts`.
  */
+const CLIPS =
+  /console[\\/]videos[\\/](draft|jobs|waiting|inputs|job[\\/](spritesheet-cell|thumbnail|status|progress)[.])/
 const GROUPS: Rolldown.CodeSplittingGroup[] = [
   { name: 'main', tags: ['$initial'] },
   { name: 'kit', test: /lucide-react|console[\\/](api|ui)[\\/]/, minShareCount: 3 },
+  // What the pages of videos share: merged with small files of other pages otherwise, which a first visit would load with them.
+  { name: 'clips', test: CLIPS, minShareCount: 2 },
   { name: 'shared', minShareCount: 2, entriesAware: true, entriesAwareMergeThreshold: 8000 },
 ]
 

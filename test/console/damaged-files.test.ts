@@ -55,7 +55,7 @@ test('a job that failed because of an image says so, and does not mention videos
   await page.getByRole('button', { name: /^Generate/ }).click()
   const { id } = await (await accepted).json()
   // By then the page has stored which files it sent.
-  await page.getByText('Submitted. The video is in the list.').waitFor({ state: 'attached' })
+  await page.getByText('Submitted. It is in the list.').waitFor({ state: 'attached' })
   // The engines of tests look into no picture: the answer is what it is where one does.
   await page.route(`**/v1/videos/${id}`, async (route) => {
     const job = await (await route.fetch()).json()

@@ -31,7 +31,7 @@ test('a newcomer signs in, accepts the terms, makes a clip for its exact quote, 
   await page.getByRole('button', { name: 'Accept terms' }).click()
   await page.getByLabel('Length in seconds').fill('5')
   await page.locator('[data-cost]', { hasText: '$0.05' }).waitFor()
-  await page.getByText('$100.00 available, $99.95 after this video').waitFor()
+  await page.getByText('$100.00 available, $99.95 after this').waitFor()
   await generate(page).click()
   await card(page, 'A paper boat').filter({ hasText: 'Checking' }).waitFor()
   await app.tick()

@@ -54,7 +54,7 @@ test('from the first sign-in to a clip that plays: agree, upload, submit, watch 
     await choose(page, 'First frame', [{ name: 'harbour.png', mimeType: 'image/png', buffer: picture }])
     await page.getByLabel('Length in seconds').fill('4')
     await page.locator('[data-cost]', { hasText: '$0.04' }).waitFor()
-    await page.getByText('$100.00 available, $99.96 after this video').waitFor()
+    await page.getByText('$100.00 available, $99.96 after this').waitFor()
     await page.evaluate(() => {
       const seen: string[] = []
       Object.assign(window, { seen })
@@ -172,11 +172,11 @@ test('the quote is exact while settings change, and says what is missing', async
   assert.equal(await generate(page).getAttribute('aria-disabled'), 'true')
   await prompt(page).press('Control+Enter')
   await page
-    .getByText('Your balance does not cover this. Shorten the video, or see the billing page for how to add credit.')
+    .getByText('Your balance does not cover this. Ask for less, or see the billing page for how to add credit.')
     .waitFor()
   await screenshot('videos-credit')
   await page.getByLabel('Length in seconds').fill('5')
-  await page.getByText('$0.05 available, $0.00 after this video').waitFor()
+  await page.getByText('$0.05 available, $0.00 after this').waitFor()
   await page.getByRole('button', { name: /^Model/ }).click()
   await page.getByRole('menuitemradio', { name: /Fine.*\$0.07 per second.*Takes its time/ }).click()
   await page.locator('[data-cost]', { hasText: '$0.35' }).waitFor()
@@ -190,7 +190,7 @@ test('a refusal says what to do about it, and the draft stays: credit spent mean
   const own = await newCustomer(app, { balance: 10_000_000n })
   const { page, close, allow } = await openConsole(browser, { app, as: own, path: '/videos' })
   allow(/status of 402/)
-  await page.locator('[data-left]', { hasText: 'after this video' }).waitFor()
+  await page.locator('[data-left]', { hasText: 'after this' }).waitFor()
   // A colleague is faster.
   await page.route('**/v1/videos', async (route) => {
     if (route.request().method() === 'POST') await submit(app, own, { seconds: 4 })

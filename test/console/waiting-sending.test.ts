@@ -163,7 +163,10 @@ test('the list asks when a hold is released, not at other changes of the balance
     codes.push('json' in answer ? 'limited' : String(answer.response.status()))
     await route.fulfill(answer)
   })
-  await wait(page, 'Next')
+  const waits = wait(page, 'Next')
+  // What is loaded later is shown only when the page's clock goes on.
+  while ((await rows(page).count()) === 0) await page.clock.runFor(20)
+  await waits
   for (const balance of ['$100.96', '$101.96']) {
     await grant(100_000_000n, own)
     await page.clock.runFor(3000)

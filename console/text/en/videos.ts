@@ -4,7 +4,6 @@ import find from './videos/find.ts'
 import help from './videos/help.ts'
 import references from './videos/references.ts'
 import viewer from './videos/viewer.ts'
-import waiting from './videos/waiting.ts'
 
 export default {
   estimate,
@@ -12,7 +11,6 @@ export default {
   help,
   references,
   viewer,
-  waiting,
   title: 'Videos',
   new_video: 'New video',
   gallery: 'Videos, newest first',
@@ -107,14 +105,19 @@ export default {
     '9:16': '9:16, vertical',
   },
   auto: 'Auto',
+  clips: 'Clips',
 
   cost: 'Cost',
   cost_formula: '{{price}} × {{n}} s',
-  balance_after: '{{available}} available, {{left}} after this video',
+  cost_clips: '{{n}} × {{price}}',
+  balance_after: '{{available}} available, {{left}} after this',
   balance_short: '{{available}} available, {{missing}} short',
   generate: 'Generate',
   generating: 'Submitting…',
-  submitted: 'Submitted. The video is in the list.',
+  submitted: 'Submitted. It is in the list.',
+  waits_one: 'No renderer of your plan is free. The video waits and is sent by itself.',
+  waits_other: 'Your plan has too few free renderers. The {{count}} clips wait and are sent by themselves.',
+  waiting_full: 'The waiting list is full. Remove something from it first.',
   obstacle: {
     prompt_missing: 'Write a prompt first.',
     not_translated: 'Write everything except the dialogue in English.',
@@ -129,7 +132,7 @@ export default {
     mode_missing: 'This model does not support these files. Choose another model or other files.',
     too_many: 'This model takes fewer files. Remove some, or choose another model.',
     terms: 'Accept the video terms first.',
-    credit: 'Your balance does not cover this. Shorten the video, or see the billing page for how to add credit.',
+    credit: 'Your balance does not cover this. Ask for less, or see the billing page for how to add credit.',
   },
 
   terms_first: 'Accept the <terms>video terms</terms> (version {{version}}) for yourself in this organization.',
@@ -146,7 +149,7 @@ export default {
       'This model does not support these files, or this service cannot moderate files of this type. Choose another model or other files, or switch to text only.',
     file: 'This file cannot be used. Remove it and choose another.',
     credit:
-      'This video costs {{cost}}, but only {{available}} is available, not counting what is held for videos in progress. Shorten it or wait for those to finish. The billing page explains how to add credit.',
+      'This costs {{cost}}, but only {{available}} is available, not counting what is held for videos in progress. Ask for less or wait for those to finish. The billing page explains how to add credit.',
     rate: 'Too many requests. Wait {{n}} s and try again. Your draft is kept.',
     network: 'No response. Try again: the video will not be created twice.',
   },

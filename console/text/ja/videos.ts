@@ -5,7 +5,6 @@ import find from './videos/find.ts'
 import help from './videos/help.ts'
 import references from './videos/references.ts'
 import viewer from './videos/viewer.ts'
-import waiting from './videos/waiting.ts'
 
 export default {
   estimate,
@@ -13,7 +12,6 @@ export default {
   help,
   references,
   viewer,
-  waiting,
   title: '動画',
   new_video: '新しい動画',
   gallery: '動画（新しい順）',
@@ -108,14 +106,20 @@ export default {
     '9:16': '9:16 縦長（スマートフォン）',
   },
   auto: '自動',
+  clips: '本数',
 
   cost: '料金',
   cost_formula: '{{price}} × {{n}} 秒',
-  balance_after: '利用可能額 {{available}}、この動画の後は {{left}}',
+  cost_clips: '{{n}} 本 × {{price}}',
+  balance_after: '利用可能額 {{available}}、この後は {{left}}',
   balance_short: '利用可能額 {{available}}（{{missing}} 不足）',
   generate: '動画を作成',
   generating: '送信中…',
   submitted: '送信しました。動画は一覧に表示されます。',
+  waits_one: 'プランの同時実行数の上限に達しているため、送信待ちになりました。空きができると自動で送信されます。',
+  waits_other:
+    'プランの同時実行数の空きが足りないため、{{count}} 本が送信待ちになりました。空きができると自動で送信されます。',
+  waiting_full: '送信待ちがいっぱいです。先にいくつか外してください。',
   obstacle: {
     prompt_missing: 'プロンプトを入力してください。',
     not_translated: 'セリフ以外は英語で書いてください。',
@@ -130,7 +134,7 @@ export default {
     mode_missing: 'このモデルはこの素材に対応していません。別のモデルか素材を選んでください。',
     too_many: 'このモデルで使える素材の数を超えています。減らすか、別のモデルを選んでください。',
     terms: '先に動画の利用規約に同意してください。',
-    credit: '残高が足りません。動画を短くするか、請求のページでクレジットの追加方法をご確認ください。',
+    credit: '残高が足りません。長さか本数を減らすか、請求のページでクレジットの追加方法をご確認ください。',
   },
 
   terms_first: 'この組織での<terms>動画の利用規約</terms>（バージョン {{version}}）にご自身で同意してください。',
@@ -147,7 +151,7 @@ export default {
       'このモデルがこの素材に対応していないか、このサービスではこの種類のファイルを審査できません。別のモデルか素材を選ぶか、「テキストのみ」に切り替えてください。',
     file: 'このファイルは使えません。外して、別のファイルを選んでください。',
     credit:
-      'この動画の料金は {{cost}} ですが、処理中の動画のために確保されている分を除くと {{available}} しか使えません。動画を短くするか、処理中の動画が終わるのをお待ちください。クレジットの追加方法は請求のページにあります。',
+      '料金は {{cost}} ですが、処理中の動画のために確保されている分を除くと {{available}} しか使えません。長さか本数を減らすか、処理中の動画が終わるのをお待ちください。クレジットの追加方法は請求のページにあります。',
     rate: 'リクエストが多すぎます。{{n}} 秒待ってから、もう一度お試しください。下書きは保持されます。',
     network: '応答がありません。もう一度お試しください。動画が二重に作成されることはありません。',
   },

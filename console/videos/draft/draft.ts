@@ -10,6 +10,7 @@ export type Mode = 'text' | 'frames' | 'references'
 export const ASPECT_RATIOS: readonly AspectRatio[] = ['Auto', '21:9', '16:9', '4:3', '1:1', '3:4', '9:16']
 export const MODES: readonly Mode[] = ['text', 'frames', 'references']
 export const SECONDS = { min: 4, max: 15 }
+export const CLIPS: readonly number[] = [1, 2, 3, 4]
 
 /** A request being edited. Files of the other modes are kept but not sent. */
 export type Draft = {
@@ -20,11 +21,13 @@ export type Draft = {
   aspect_ratio: AspectRatio
   mode: Mode
   files: Record<Slot, Attachment[]>
+  /** How many clips are made of the request. */
+  clips: number
 }
 
 export function emptyDraft(): Draft {
   const files = { first_frame: [], last_frame: [], images: [], videos: [], audio: [] }
-  return { prompt: '', model: null, seconds: 8, aspect_ratio: '16:9', mode: 'text', files }
+  return { prompt: '', model: null, seconds: 8, aspect_ratio: '16:9', mode: 'text', files, clips: 1 }
 }
 
 export function slotsOf(mode: Mode): readonly Slot[] {
@@ -94,6 +97,7 @@ export function readDraft(text: string | null): Draft | null {
       aspect_ratio: ASPECT_RATIOS.find((ratio) => ratio === stored.aspect_ratio) ?? blank.aspect_ratio,
       mode: MODES.find((mode) => mode === stored.mode) ?? blank.mode,
       files: blank.files as Draft['files'],
+      clips: CLIPS.find((clips) => clips === stored.clips) ?? blank.clips,
     }
     for (const slot of SLOTS) draft.files[slot] = readFiles(stored.files?.[slot]).slice(0, RULES[slot].count_max)
     return draft

@@ -27,6 +27,9 @@ import { useUseAgain } from './use-again.ts'
 const EditLabels = lazy(() =>
   withTexts('videos/clips', import('../labels/edit-labels.tsx')).then((module) => ({ default: module.EditLabels })),
 )
+const RepeatActions = lazy(() =>
+  withTexts('repeat', import('../repeat/repeat-actions.tsx')).then((module) => ({ default: module.RepeatActions })),
+)
 const Compare = lazy(() => import('../viewer/compare.tsx').then((module) => ({ default: module.Compare })))
 
 /** The page of one video: player, progress, or why it failed; with another one in its address, both side by side. */
@@ -154,7 +157,15 @@ function Video({ job }: { job: VideoJob }) {
 function VideoContent({ job }: { job: VideoJob }) {
   const t = useText('videos')
   const fillStudio = useUseAgain()
-  if (job.status === 'completed') return <VideoPlayer key={job.id} job={job} />
+  if (job.status === 'completed')
+    return (
+      <div className="flex min-w-0 flex-col gap-4">
+        <VideoPlayer key={job.id} job={job} />
+        <Suspense fallback={<Skeleton className="h-9 w-64" />}>
+          <RepeatActions job={job} />
+        </Suspense>
+      </div>
+    )
   if (isRunning(job)) return <RunningJob job={job} />
   const again = <Button onClick={() => void fillStudio(job)}>{t('use_again')}</Button>
   return <EndedJob job={job} action={again} />

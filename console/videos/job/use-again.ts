@@ -8,13 +8,13 @@ import { readCurrentDraft, replaceDraft, useDraft } from '../draft/draft-store.t
 import type { VideoJob } from '../jobs/job.ts'
 import { readSubmittedFiles } from './submitted-files.ts'
 
-/** Fills the form with the request of a job and opens it. A file that is gone has its place there, and says so. */
-export function useUseAgain(): (job: VideoJob) => Promise<void> {
+/** Fills the form with the request of a job, for one clip unless more are asked for, and opens it. A file that is gone has its place there, and says so. */
+export function useUseAgain(): (job: VideoJob, clips?: number) => Promise<void> {
   const t = useText('videos')
   const queries = useQueryClient()
   const navigate = useNavigate()
   useDraft()
-  return async (job) => {
+  return async (job, clips = 1) => {
     const submitted = await readSubmittedFiles(queries, job).catch(() => null)
     if (submitted === null) return toast(t('use_again_failed'), 'danger')
     const files = { ...readCurrentDraft().files }
@@ -24,15 +24,15 @@ export function useUseAgain(): (job: VideoJob) => Promise<void> {
         file ? storedAttachment(file) : goneAttachment(id, t('gone_file', { slot: t(`slot.${slot}`), n: at + 1 })),
       )
     }
-    replaceDraft(draftOf(job, files))
+    replaceDraft({ ...requestOf(job), files, clips })
     await navigate({ to: '/videos' })
     toast(t('use_again_done'))
   }
 }
 
-function draftOf(job: VideoJob, files: Draft['files']): Draft {
+function requestOf(job: VideoJob): Omit<Draft, 'files' | 'clips'> {
   const { prompt, model, seconds, aspect_ratio } = job
-  return { prompt, model, seconds, aspect_ratio, files, mode: modeOf(job) }
+  return { prompt, model, seconds, aspect_ratio, mode: modeOf(job) }
 }
 
 function modeOf({ image_reference, references }: VideoJob): Draft['mode'] {

@@ -79,7 +79,7 @@ export function useJob(id: string) {
  * Updates jobs wherever they are cached; new ones go to the top of the list of all. A filtered list is asked for its first page again when
  * there may be another job in it. A job that has ended stays ended.
  */
-function applyJobs(queries: QueryClient, jobs: readonly VideoJob[]): void {
+export function applyJobs(queries: QueryClient, jobs: readonly VideoJob[]): void {
   const listed = pagesOf(queries).flatMap(([, { data }]) => data)
   const single = queries.getQueriesData<VideoJob>({ queryKey: ['videos', 'job'] }).flatMap(([, job]) => job ?? [])
   const shown = new Map([...listed, ...single].map((job) => [job.id, job]))

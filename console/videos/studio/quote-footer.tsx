@@ -13,7 +13,8 @@ import type { Missing } from '../draft/draft.ts'
 import { isFull, useAccount } from '../waiting/list.ts'
 import { refusedField } from './submit.ts'
 
-export type Price = { cost: string; per_second: string; seconds: number; currency: string }
+/** `cost`: of all clips. */
+export type Price = { cost: string; each: string; clips: number; per_second: string; seconds: number; currency: string }
 export type Obstacle =
   | Missing
   | 'not_translated'
@@ -109,7 +110,9 @@ function Cost({ price, estimate }: Pick<Props, 'price' | 'estimate'>) {
         {t('cost')}
         {price && (
           <span className="ms-2 text-[0.8125rem] text-muted">
-            {t('cost_formula', { price: exact(price.per_second, price.currency), n: price.seconds })}
+            {price.clips > 1
+              ? t('cost_clips', { price: exact(price.each, price.currency), n: price.clips })
+              : t('cost_formula', { price: exact(price.per_second, price.currency), n: price.seconds })}
           </span>
         )}
       </dt>
@@ -155,7 +158,7 @@ function RefusalNote({ failure, price }: { failure: Failure; price: Price | null
       <Note tone="danger">{t('refused.credit', { cost, available: money(balance.available, balance.currency) })}</Note>
     )
   }
-  if (code === 'concurrency_limit_exceeded' && isFull(account)) return <Note tone="danger">{t('waiting.full')}</Note>
+  if (code === 'concurrency_limit_exceeded' && isFull(account)) return <Note tone="danger">{t('waiting_full')}</Note>
   if (code === 'rate_limit_exceeded')
     return <Note tone="danger">{t('refused.rate', { n: retry_after_seconds ?? 10 })}</Note>
   if (code === 'network_failed') return <Note tone="danger">{t('refused.network')}</Note>

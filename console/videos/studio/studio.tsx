@@ -10,8 +10,10 @@ import { useText } from '../../text/use-text.ts'
 import { Button, IconButton } from '../../ui/button.tsx'
 import { cx } from '../../ui/class-names.ts'
 import { FailureNote } from '../../ui/failure-note.tsx'
+import { Segmented } from '../../ui/form/choice.tsx'
+import { Field } from '../../ui/form/field.tsx'
 import { toast } from '../../ui/overlay/toast.ts'
-import { type Draft, missingFrom, requestOf } from '../draft/draft.ts'
+import { CLIPS, type Draft, missingFrom, requestOf } from '../draft/draft.ts'
 import { changeDraft, closeEarlierDraft, useDraft, useEarlierDraft } from '../draft/draft-store.ts'
 import { fitTo, ratiosOf, secondsOf, unfitFiles } from '../draft/models.ts'
 import { missingNames } from '../draft/prompt.ts'
@@ -45,7 +47,8 @@ export function Studio() {
   const obstacle = obstacleOf({ draft, untranslated, model, models, acceptance, available, price })
   const submit = () => {
     setTried(obstacle !== null)
-    if (obstacle === null && model && price) void submission.submit(requestOf(draft, model.id), price)
+    if (obstacle === null && model && price)
+      void submission.submit(requestOf(draft, model.id), draft.clips, { ...price, cost: price.each })
   }
   const refused = useRefusal(submission.failure)
   const onKeyDown = (event: KeyboardEvent) => {
@@ -87,6 +90,14 @@ export function Studio() {
           onChange={(aspect_ratio) => changeDraft({ aspect_ratio })}
           error={refused('aspect_ratio')}
         />
+        <Field label={t('clips')}>
+          <Segmented
+            className="w-full"
+            value={String(draft.clips)}
+            options={CLIPS.map((clips) => ({ value: String(clips), label: clips }))}
+            onChange={(clips) => changeDraft({ clips: Number(clips) })}
+          />
+        </Field>
       </div>
       <div className="flex flex-col gap-3 border-t border-line px-4 pt-3.5 pb-3 sm:px-5">
         <QuoteFooter
@@ -140,11 +151,12 @@ function chosenModel(models: VideoModel[] | null, { model }: Draft): VideoModel 
   return (model === null ? models[0] : models.find(({ id }) => id === model)) ?? null
 }
 
-function priceOf(model: VideoModel | null, { seconds }: Draft): Price | null {
+function priceOf(model: VideoModel | null, { seconds, clips }: Draft): Price | null {
   const pricing = model?.pricing[0]
   if (!pricing) return null
   const { per_second, currency } = pricing
-  return { cost: multiply(per_second, seconds), per_second, seconds, currency }
+  const cost = multiply(per_second, seconds * clips)
+  return { cost, each: multiply(per_second, seconds), clips, per_second, seconds, currency }
 }
 
 type State = {

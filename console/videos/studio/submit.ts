@@ -3,22 +3,20 @@ import { useRef, useState } from 'react'
 import { reloadAcceptance } from '../../api/acceptance.ts'
 import { type Failure, failureOf } from '../../api/failure.ts'
 import { randomId } from '../../api/random-id.ts'
-import { request } from '../../api/request.ts'
 import { shownOrganization } from '../../api/session.ts'
 import { useText } from '../../text/use-text.ts'
 import { toast } from '../../ui/overlay/toast.ts'
 import type { Slot } from '../draft/attachments.ts'
 import type { Draft, VideoRequest } from '../draft/draft.ts'
 import { changeFile, readCurrentDraft } from '../draft/draft-store.ts'
-import type { VideoJob } from '../jobs/job.ts'
-import { applyJob } from '../jobs/job-cache.ts'
+import { applyJobs } from '../jobs/job-cache.ts'
 import { addPending, forgetPending } from '../jobs/pending.ts'
 import { type Account, addWaiting, readWaiting, useAccount, type Waiting } from '../waiting/list.ts'
-import { passes, sendAll } from '../waiting/send.ts'
+import { createClips, isTooMany, passes, sendAll } from '../waiting/send.ts'
 
 export type Submission = {
-  /** Sends a request; does nothing while one is in flight. */
-  submit(body: VideoRequest, price: { cost: string; currency: string }): Promise<void>
+  /** Sends a request for this many clips, `cost` each; does nothing while one is in flight. */
+  submit(body: VideoRequest, clips: number, price: { cost: string; currency: string }): Promise<void>
   busy: boolean
   /** Why the last request was refused, until its draft changes. */
   failure: Failure | null
@@ -26,7 +24,7 @@ export type Submission = {
   accepted: number
 }
 
-/** Submits requests so that each creates one job, however often it is clicked or retried, and shows them immediately. */
+/** Submits requests so that each creates its clips once, however often it is clicked or retried, and shows them immediately. */
 export function useSubmission(draft: Draft): Submission {
   const t = useText('videos')
   const queries = useQueryClient()
@@ -35,40 +33,49 @@ export function useSubmission(draft: Draft): Submission {
   const [refused, setRefused] = useState<{ failure: Failure; draft: Draft } | null>(null)
   const [accepted, setAccepted] = useState(0)
   const inFlight = useRef(false)
-  const submit: Submission['submit'] = async (body, price) => {
+  const submit: Submission['submit'] = async (body, count, { cost, currency }) => {
     if (inFlight.current) return
     inFlight.current = true
     setBusy(true)
     setRefused(null)
-    const { key, sent_at_ms } = attemptFor(account, body)
+    const { key, sent_at_ms } = attemptFor(account, body, count)
+    const pending = Array.from({ length: count }, (_, n) => `${key} ${n}`)
+    const forgetAll = () => {
+      for (const each of pending) forgetPending(queries, (pending) => pending.key === each)
+    }
     const organization = shownOrganization(queries)
     const waitInstead = async (sent_at_ms: number | null) => {
       if (shownOrganization(queries) !== organization) return false
-      if (!(await addWaiting(account, { key, request: body, sent_at_ms }))) return false
+      if (!(await addWaiting(account, { key, request: body, count, sent_at_ms }))) return false
       forgetKey()
-      toast(t('waiting.added'))
+      toast(t('waits', { count }))
       return true
     }
     try {
       // Those that wait came first.
       if (readWaiting(account).some(({ refusal }) => refusal === null) && (await waitInstead(sent_at_ms)))
         return void sendAll(queries, account)
-      addPending(queries, { key, request: body, ...price, at: Date.now() / 1000 })
-      const job = await request<VideoJob>('POST', '/v1/videos', { body, headers: { 'idempotency-key': key } })
+      for (const each of pending)
+        addPending(queries, { key: each, request: body, cost, currency, at: Date.now() / 1000 })
+      const jobs = await createClips({ key, request: body, count })
       forgetKey()
       if (shownOrganization(queries) !== organization) return
-      forgetPending(queries, (pending) => pending.key === key)
-      applyJob(queries, job)
+      forgetAll()
+      applyJobs(queries, jobs)
       void queries.invalidateQueries({ queryKey: ['balance'] })
       setAccepted((count) => count + 1)
     } catch (caught) {
       const refusal = failureOf(caught)
-      if (refusal.code === 'concurrency_limit_exceeded' && (await waitInstead(null)))
-        return forgetPending(queries, (pending) => pending.key === key)
+      const fitsLater = refusal.code === 'concurrency_limit_exceeded' || isTooMany(refusal)
+      if (fitsLater && (await waitInstead(null))) {
+        forgetAll()
+        // In parts, of which the first may have room now.
+        return isTooMany(refusal) ? void sendAll(queries, account) : undefined
+      }
       // The key is kept where an attempt may have created a job. A 429 or 401 says nothing about the attempts before it.
       if (refusal.status >= 400 && refusal.status < 500 && !passes(refusal)) forgetKey()
       if (shownOrganization(queries) !== organization) return
-      forgetPending(queries, (pending) => pending.key === key)
+      forgetAll()
       if (refusal.code === 'agreement_required') void reloadAcceptance(queries)
       // When the session has ended, the 401 of this query leads to the sign-in page.
       if (refusal.code === 'insufficient_credits' || refusal.status === 401)
@@ -113,8 +120,8 @@ const STORAGE_KEY = 'kinora.video-attempt'
  * One idempotency key per account and body until it is answered: a retry after a lost response or a reload is the same request.
  * `sent_at_ms` is when an earlier attempt was sent; null for the first one.
  */
-function attemptFor(account: Account, body: VideoRequest): Pick<Waiting, 'key' | 'sent_at_ms'> {
-  const text = JSON.stringify([account, body])
+function attemptFor(account: Account, body: VideoRequest, count: number): Pick<Waiting, 'key' | 'sent_at_ms'> {
+  const text = JSON.stringify([account, body, count])
   try {
     const stored = JSON.parse(sessionStorage.getItem(STORAGE_KEY) ?? 'null')
     if (stored?.text === text) return stored

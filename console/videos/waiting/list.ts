@@ -5,9 +5,11 @@ import type { VideoRequest } from '../draft/draft.ts'
 
 /** A request that waits in this browser until the plan has a slot for it. */
 export type Waiting = {
-  /** Its idempotency key: however often it is sent, and by whichever tab, it creates one job. */
+  /** Its idempotency key: however often it is sent, and by whichever tab, it creates its clips once. */
   key: string
   request: VideoRequest
+  /** How many clips it makes, together; absent for one. */
+  count?: number
   /** When it was first sent without an answer that says that it created no job, in milliseconds; null when it was not. */
   sent_at_ms: number | null
   /** Why it was refused other than for want of a slot; it is not sent again by itself. */
@@ -50,6 +52,10 @@ export function readWaiting(account: Account): readonly Waiting[] {
   const list = Array.isArray(stored) ? (stored as Waiting[]).filter(({ key, request }) => key && request) : NONE
   read.set(name, list)
   return list
+}
+
+export function clipsOf({ count = 1 }: Pick<Waiting, 'count'>): number {
+  return count
 }
 
 export function isFull(account: Account): boolean {

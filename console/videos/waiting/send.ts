@@ -3,11 +3,12 @@ import { type Failure, failureOf } from '../../api/failure.ts'
 import { isNegative, subtract } from '../../api/money.ts'
 import { paced } from '../../api/paced.ts'
 import type { Balance } from '../../api/queries.ts'
+import { randomId } from '../../api/random-id.ts'
 import { request } from '../../api/request.ts'
 import { type Session, shownOrganization } from '../../api/session.ts'
 import type { VideoJob } from '../jobs/job.ts'
-import { applyJob } from '../jobs/job-cache.ts'
-import { type Account, accountOf, readWaiting, type Waiting, withList } from './list.ts'
+import { applyJobs } from '../jobs/job-cache.ts'
+import { type Account, accountOf, clipsOf, readWaiting, type Waiting, withList } from './list.ts'
 
 /** Asked this often at most, however many jobs end. */
 const AGAIN_MS = 2000
@@ -49,6 +50,17 @@ export function sendAsSlotsComeFree(queries: QueryClient, account: Account): () 
   }
 }
 
+/** Creates the clips of a request, all or none, once for its key. */
+export async function createClips(
+  { key, request: body, count = 1 }: Pick<Waiting, 'key' | 'request' | 'count'>,
+  signal?: AbortSignal,
+): Promise<VideoJob[]> {
+  const options = { headers: { 'idempotency-key': key }, signal }
+  if (count === 1) return [await request<VideoJob>('POST', '/v1/videos', { ...options, body })]
+  const set = { ...options, body: { count, ...body } }
+  return (await request<{ data: VideoJob[] }>('POST', '/console/videos/variations', set)).data
+}
+
 /** Sends until there is no slot, or nothing that waits. */
 export async function sendAll(queries: QueryClient, account: Account): Promise<void> {
   while (Date.now() >= not_before_ms && (await sendOne(queries, account)));
@@ -61,22 +73,23 @@ function sendOne(queries: QueryClient, account: Account): Promise<boolean> {
     async (change) => {
       const first = readWaiting(account).find(({ refusal }) => refusal === null)
       if (!first || !(await isSignedIn(account))) return false
-      const { key, request: body } = first
+      const { key } = first
       const set = (changed: Partial<Waiting>) =>
         change((list) => list.map((each) => (each.key === key ? { ...each, ...changed } : each)))
       const sent_at_ms = first.sent_at_ms ?? Date.now()
       if (Date.now() - sent_at_ms > KEY_KNOWN_MS) return set({ refusal: { status: 0, code: MAY_BE_MADE, param: null } })
       if (!set({ sent_at_ms })) return false
       try {
-        const options = { body, headers: { 'idempotency-key': key }, signal: AbortSignal.timeout(ANSWER_MS) }
-        const job = await request<VideoJob>('POST', '/v1/videos', options)
+        const jobs = await createClips(first, AbortSignal.timeout(ANSWER_MS))
         const isRemoved = change((list) => list.filter((each) => each.key !== key))
         if (shownOrganization(queries) !== account.organization_id) return isRemoved
-        applyJob(queries, job)
+        applyJobs(queries, jobs)
         void queries.invalidateQueries({ queryKey: ['balance'] })
         return isRemoved
       } catch (error) {
         const { status, code, param, retry_at_ms } = failureOf(error)
+        if (isTooMany({ param }))
+          return change((list) => list.flatMap((each) => (each.key === key ? halvesOf(each) : each)))
         if (!passes({ status, code })) return set({ sent_at_ms: null, refusal: { status, code, param } })
         // The service looks for a job of this key before it counts slots, but after it counts requests.
         if (status === 429) set({ sent_at_ms: code === 'concurrency_limit_exceeded' ? null : first.sent_at_ms })
@@ -86,6 +99,17 @@ function sendOne(queries: QueryClient, account: Account): Promise<boolean> {
     },
     { busy: false },
   )
+}
+
+/** Whether the plan has too few slots for all clips of a request to ever start together. */
+export function isTooMany({ param }: Pick<Failure, 'param'>): boolean {
+  return param === 'count'
+}
+
+/** The same clips as two requests, which have not been sent. */
+function halvesOf(waiting: Waiting): Waiting[] {
+  const half = Math.ceil(clipsOf(waiting) / 2)
+  return [half, clipsOf(waiting) - half].map((count) => ({ ...waiting, key: randomId(), count, sent_at_ms: null }))
 }
 
 /** Whether the same request may be accepted later: there is no slot yet, or no answer. */

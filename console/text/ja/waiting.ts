@@ -1,4 +1,4 @@
-import type en from '../../en/videos/waiting.ts'
+import type en from '../en/waiting.ts'
 
 /** Requests that wait in the browser. */
 export default {
@@ -6,8 +6,7 @@ export default {
   title_other: '送信待ちの動画 {{count}} 件',
   explained:
     'プランの同時実行数の上限に達しています。送信待ちの動画はこのブラウザーに保存され、コンソールを開いている間、ほかの動画が終わると自動で送信されます。料金は送信時のものです。サインアウトすると削除されます。',
-  added: 'プランの同時実行数の上限に達しているため、送信待ちになりました。空きができると自動で送信されます。',
-  full: '送信待ちがいっぱいです。先にいくつか外してください。',
+  clips: '{{n}} 本まとめて',
   refused: '送信できませんでした。{{reason}}',
   may_be_made:
     '再送信していません。1 日前に応答がなく、すでに作成された可能性があります。先に動画の一覧を確認してください。',
