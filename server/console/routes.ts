@@ -8,6 +8,7 @@ import { VERSION } from '../platform/start/version.ts'
 import { termsUrl } from '../videos/acceptance.ts'
 import type { Gates } from '../videos/create/create.ts'
 import { estimateEndpoint } from './estimate.ts'
+import { lastFrameEndpoint } from './last-frame.ts'
 import type { LiveEvents } from './live-events.ts'
 import { readMakers, readSubmitters } from './makers.ts'
 import { readPromptHelp } from './prompt-help.ts'
@@ -25,6 +26,7 @@ export function consoleEndpoints({ live, gates }: { live: LiveEvents; gates: Gat
     estimateEndpoint(),
     readPromptHelp,
     variationsEndpoint(gates),
+    lastFrameEndpoint(gates),
     streamEvents(live),
   ]
 }

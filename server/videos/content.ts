@@ -43,7 +43,8 @@ export async function sendContent(
   }
 }
 
-function clipOf({ status, blob_key, output_sha256, output_size_bytes }: VideoJobRow): StoredVariant {
+/** The clip of a completed job. Throws ApiError 400 for any other. */
+export function clipOf({ status, blob_key, output_sha256, output_size_bytes }: VideoJobRow): StoredVariant {
   if (status !== 'completed' || blob_key === null || output_sha256 === null || output_size_bytes === null) {
     throw new ApiError('invalid_request_error', `This job is ${status}; it has content once it is completed.`)
   }

@@ -44,6 +44,8 @@ export type VideoJobRow = VariantColumns & {
   output_size_bytes: bigint | null
   width: number | null
   height: number | null
+  /** The file that the last frame of the clip became; it may be gone. */
+  last_frame_file_id: string | null
 }
 
 /** What people see of a job. */
@@ -74,6 +76,7 @@ type Optional =
   | 'output_size_bytes'
   | 'width'
   | 'height'
+  | 'last_frame_file_id'
   | 'tries'
   | 'progress'
   | 'status'
@@ -133,6 +136,24 @@ export async function findJob(db: Db, org_id: string, id: string): Promise<Video
     .where('id', '=', id)
     .executeTakeFirst()
   return (row as VideoJobRow | undefined) ?? null
+}
+
+/**
+ * Notes the file of a job's last frame in place of the one it had when it was read. False when another request was first, or the job is gone.
+ */
+export async function keepLastFrame(
+  db: Db,
+  { org_id, id, last_frame_file_id }: Pick<VideoJobRow, 'org_id' | 'id' | 'last_frame_file_id'>,
+  file_id: string,
+): Promise<boolean> {
+  const { numUpdatedRows } = await db
+    .updateTable('video_jobs')
+    .set({ last_frame_file_id: file_id })
+    .where('org_id', '=', org_id)
+    .where('id', '=', id)
+    .where('last_frame_file_id', 'is not distinct from', last_frame_file_id)
+    .executeTakeFirst()
+  return numUpdatedRows > 0n
 }
 
 /** Who made those of the jobs that the organization has. */

@@ -35,6 +35,9 @@ export const JAPANESE_OPERATIONS: Readonly<Record<string, string>> = {
     '以後このファイルは参照できません。すでに始まったジョブは、終わるまで参照を保持します。',
   'The cost is reserved from the balance and a render slot is taken, or the job does not exist. Poll the job, or receive a webhook, until it has ended.':
     '費用を残高から確保し、レンダリング枠を取ります。できなければジョブは作られません。終了までジョブを取得し続けるか、Webhook で受け取ります。',
+  'Make a file of the last frame of a completed video': '完了した動画の最後のフレームをファイルにする',
+  'A picture with purpose `vision`, as a first frame has. The same file is returned for as long as it lives; a new one belongs to you and counts as an upload of yours.':
+    '最初のフレームに使える、用途 `vision` の画像です。ファイルがある間は同じものを返します。新しく作られたファイルは、自分がアップロードしたものとして扱われます。',
   'Submit 2 to 4 video jobs of one request, all or none':
     '1 つのリクエストから 2〜4 件の動画ジョブを送信する（すべて作成するか、1 件も作成しない）',
   'As `POST /v1/videos`, with `count` in its body. The cost of all of them is reserved and a render slot is taken for each, or none of them exists.':

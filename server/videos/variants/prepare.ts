@@ -63,7 +63,7 @@ export function openVariants(ctx: MakeContext & Pick<Context, 'log'>): Variants 
     try {
       return (await make(job))[variant]
     } catch (error) {
-      throw answerOf(error, variant)
+      throw pictureProblem(error, variant)
     }
   }
   const ahead = openAhead(async (job) => {
@@ -95,15 +95,16 @@ function isUnusable(error: unknown): boolean {
   return isMediaFault(error) || error instanceof FfmpegError
 }
 
-function answerOf(error: unknown, variant: PreparedVariant): unknown {
+/** The error for the client, where a picture of a clip could not be made; others as they are. `picture`: what it is. */
+export function pictureProblem(error: unknown, picture: string): unknown {
   if (error instanceof ChildrenBusy) {
-    const message = 'Too many thumbnails and spritesheets are being made. Try again in a few seconds.'
+    const message = 'Too many pictures of videos are being made. Try again in a few seconds.'
     return overloaded('media_children', message, { retry_after_seconds: BUSY_SECONDS, cause: error })
   }
   if (error instanceof DiskFull) return diskFull(error)
-  return isUnusable(error) ? unusable(variant) : error
+  return isUnusable(error) ? unusable(picture) : error
 }
 
-function unusable(variant: PreparedVariant): ApiError {
-  return new ApiError('not_found', `The ${variant} of this video could not be made. The video itself is available.`)
+function unusable(picture: string): ApiError {
+  return new ApiError('not_found', `The ${picture} of this video could not be made. The video itself is available.`)
 }

@@ -52,6 +52,10 @@ const ELSEWHERE: Record<string, Partial<Record<ErrorCode, string>>> = {
     concurrency_limit_exceeded: 'videos/variations.test.ts',
     storage_limit_exceeded: 'storage.test.ts',
   },
+  'POST /console/videos/:video_id/last_frame': {
+    insufficient_credits: 'storage.test.ts',
+    storage_limit_exceeded: 'videos/last-frame.test.ts',
+  },
   'POST /v1/chat/completions': {
     intake_paused: '../cli/switches.test.ts',
     upstream_error: 'chat/choices.test.ts',
@@ -144,6 +148,9 @@ async function provocations(): Promise<typeof calls> {
       insufficient_credits: { body: videoBody({ count: 2 }), by: { cookie: poor.cookie, ...page } },
       agreement_required: { body: videoBody({ count: 2 }), by: { cookie: newcomer.cookie, ...page } },
       model_not_found: { body: videoBody({ count: 2, model: 'none' }), by: browser },
+    },
+    'POST /console/videos/:video_id/last_frame': {
+      invalid_request_error: { path: `/console/videos/${running.id}/last_frame`, by: browser },
     },
     'POST /v1/videos/acceptance': { terms_version_mismatch: { body: { terms_version: 'older' }, by: browser } },
     'POST /v1/videos/:video_id/cancel': { conflict: { path: `/v1/videos/${ended.id}/cancel` } },
