@@ -9,10 +9,10 @@ import login from './en/login.ts'
 import members from './en/members.ts'
 import repeat from './en/repeat.ts'
 import settings from './en/settings.ts'
-import sharing from './en/sharing.ts'
 import shell from './en/shell.ts'
 import usage from './en/usage.ts'
 import clips from './en/videos/clips.ts'
+import sharing from './en/videos/sharing.ts'
 import videos from './en/videos.ts'
 import waiting from './en/waiting.ts'
 import webhooks from './en/webhooks.ts'
@@ -30,11 +30,11 @@ export default {
   members,
   repeat,
   settings,
-  sharing,
   shell,
   usage,
   videos,
   'videos/clips': clips,
+  'videos/sharing': sharing,
   waiting,
   webhooks,
 }

@@ -9,10 +9,10 @@ import login from './ja/login.ts'
 import members from './ja/members.ts'
 import repeat from './ja/repeat.ts'
 import settings from './ja/settings.ts'
-import sharing from './ja/sharing.ts'
 import shell from './ja/shell.ts'
 import usage from './ja/usage.ts'
 import clips from './ja/videos/clips.ts'
+import sharing from './ja/videos/sharing.ts'
 import videos from './ja/videos.ts'
 import waiting from './ja/waiting.ts'
 import webhooks from './ja/webhooks.ts'
@@ -30,11 +30,11 @@ export default {
   members,
   repeat,
   settings,
-  sharing,
   shell,
   usage,
   videos,
   'videos/clips': clips,
+  'videos/sharing': sharing,
   waiting,
   webhooks,
 }

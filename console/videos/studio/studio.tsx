@@ -1,6 +1,14 @@
 import { useQuery } from '@tanstack/react-query'
 import { Undo2, X } from 'lucide-react'
-import { type ClipboardEvent, type DragEvent, type KeyboardEvent, type ReactNode, useState } from 'react'
+import {
+  type ClipboardEvent,
+  type DragEvent,
+  type KeyboardEvent,
+  lazy,
+  type ReactNode,
+  Suspense,
+  useState,
+} from 'react'
 import { type Acceptance, useAcceptance } from '../../api/acceptance.ts'
 import type { Failure } from '../../api/failure.ts'
 import { isNegative, multiply, subtract } from '../../api/money.ts'
@@ -27,7 +35,8 @@ import { PromptHelp } from './prompt-help.tsx'
 import { type Obstacle, type Price, QuoteFooter } from './quote-footer.tsx'
 import { SecondsField } from './seconds-field.tsx'
 import { refusedField, useSubmission } from './submit.ts'
-import { TermsNote } from './terms-note.tsx'
+
+const TermsNote = lazy(() => import('./terms-note.tsx').then((module) => ({ default: module.TermsNote })))
 
 /** Where a video is described, priced and started. */
 export function Studio() {
@@ -104,7 +113,13 @@ export function Studio() {
           {...{ price, estimate, obstacle, tried: tried && obstacle !== null }}
           busy={submission.busy}
           failure={submission.failure}
-          terms={acceptance && !acceptance.accepted ? <TermsNote acceptance={acceptance} /> : null}
+          terms={
+            acceptance && !acceptance.accepted ? (
+              <Suspense>
+                <TermsNote acceptance={acceptance} />
+              </Suspense>
+            ) : null
+          }
           onSubmit={submit}
         />
         <p key={submission.accepted} role="status" className="sr-only">

@@ -1,22 +1,23 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
-import type { CreatedShareLink } from '../../server/videos/sharing/schema.ts'
-import { failureOf } from '../api/failure.ts'
-import { request } from '../api/request.ts'
-import { useText } from '../text/use-text.ts'
-import { Button } from '../ui/button.tsx'
-import { CodeBlock, CopyButton } from '../ui/data/code.tsx'
-import { FormError, Note } from '../ui/failure-note.tsx'
-import { Segmented } from '../ui/form/choice.tsx'
-import { Field } from '../ui/form/field.tsx'
-import { Dialog } from '../ui/overlay/dialog.tsx'
+import type { CreatedShareLink } from '../../../server/videos/sharing/schema.ts'
+import { failureOf } from '../../api/failure.ts'
+import { request } from '../../api/request.ts'
+import { useText } from '../../text/use-text.ts'
+import { Button } from '../../ui/button.tsx'
+import { CodeBlock, CopyButton } from '../../ui/data/code.tsx'
+import { FormError, Note } from '../../ui/failure-note.tsx'
+import { Segmented } from '../../ui/form/choice.tsx'
+import { Field } from '../../ui/form/field.tsx'
+import { Dialog } from '../../ui/overlay/dialog.tsx'
+import './texts.ts'
 import { LiveLinks, linksPath, SHARE_LINKS } from './live-links.tsx'
 
 type Props = { video_id: string; days_max: number; onClose: () => void }
 
 /** Makes links to one video, shows each new address this once, and lists those that have not ended. */
 export function ShareDialog({ video_id, days_max, onClose }: Props) {
-  const t = useText('sharing')
+  const t = useText('videos/sharing')
   const queries = useQueryClient()
   const choices = daysUpTo(days_max)
   const [days, setDays] = useState(choices.includes(7) ? 7 : choices.at(-1)!)
@@ -76,7 +77,7 @@ function daysUpTo(days_max: number): number[] {
 }
 
 function NewLink({ url }: { url: string }) {
-  const t = useText('sharing')
+  const t = useText('videos/sharing')
   return (
     <div className="flex flex-col gap-3">
       <Note tone="warning">{t('cannot_show_again')}</Note>

@@ -1,15 +1,15 @@
 import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
-import type { ShareLinkList, ShareLinkView } from '../../server/videos/sharing/schema.ts'
-import { request } from '../api/request.ts'
-import { useText } from '../text/use-text.ts'
-import { Button } from '../ui/button.tsx'
-import { Code } from '../ui/data/code.tsx'
-import { DateTime } from '../ui/data/format.tsx'
-import { FailureNote } from '../ui/failure-note.tsx'
-import { Skeleton } from '../ui/layout.tsx'
-import { ConfirmDialog } from '../ui/overlay/dialog.tsx'
-import { toast } from '../ui/overlay/toast.ts'
+import type { ShareLinkList, ShareLinkView } from '../../../server/videos/sharing/schema.ts'
+import { request } from '../../api/request.ts'
+import { useText } from '../../text/use-text.ts'
+import { Button } from '../../ui/button.tsx'
+import { Code } from '../../ui/data/code.tsx'
+import { DateTime } from '../../ui/data/format.tsx'
+import { FailureNote } from '../../ui/failure-note.tsx'
+import { Skeleton } from '../../ui/layout.tsx'
+import { ConfirmDialog } from '../../ui/overlay/dialog.tsx'
+import { toast } from '../../ui/overlay/toast.ts'
 
 export const SHARE_LINKS = 'share_links'
 
@@ -19,7 +19,7 @@ export function linksPath(video_id: string): string {
 
 /** The links of a video that have not ended, each with a button that revokes it. */
 export function LiveLinks({ video_id, onRevoked }: { video_id: string; onRevoked: (id: string) => void }) {
-  const t = useText('sharing')
+  const t = useText('videos/sharing')
   const [revoking, setRevoking] = useState<ShareLinkView | null>(null)
   const { data, error, refetch } = useQuery({
     queryKey: [SHARE_LINKS, video_id],
@@ -47,7 +47,7 @@ export function LiveLinks({ video_id, onRevoked }: { video_id: string; onRevoked
 }
 
 function Link({ link, onRevoke }: { link: ShareLinkView; onRevoke: () => void }) {
-  const t = useText('sharing')
+  const t = useText('videos/sharing')
   const { hint, created_at, expires_at, download } = link
   return (
     <li className="flex min-h-12 items-center justify-between gap-3 py-1.5 text-sm">
@@ -91,7 +91,7 @@ function RevokeDialog({
   onClose: () => void
   onRevoked: (id: string) => void
 }) {
-  const t = useText('sharing')
+  const t = useText('videos/sharing')
   const queries = useQueryClient()
   if (link === null) return null
   const revoke = async () => {
