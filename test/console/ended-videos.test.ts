@@ -40,7 +40,7 @@ async function receiveTogether(page: Page, count: number) {
   await page.clock.resume()
 }
 
-/** Tells, in `window`, whether live events are connected, and of how many jobs the page has received the ends. */
+/** Sets, in `window`, whether live events are connected, and of how many jobs the page has received the ends. */
 function countLive(): void {
   if (location.protocol === 'about:') return
   const counted = Object.assign(window, { live: false, ended: 0 })
