@@ -10,7 +10,7 @@ import { precompress } from './build/precompress.ts'
  * are in `test/console/weight.test.ts`.
  */
 const CLIPS =
-  /console[\\/]videos[\\/](draft|jobs|waiting|inputs|job[\\/](spritesheet-cell|thumbnail|status|progress)[.])/
+  /console[\\/]videos[\\/](draft|jobs|waiting|inputs|gallery[\\/](filter|settled-input)[.]|job[\\/](spritesheet-cell|thumbnail|status|progress)[.])/
 const GROUPS: Rolldown.CodeSplittingGroup[] = [
   { name: 'main', tags: ['$initial'] },
   { name: 'kit', test: /lucide-react|console[\\/](api|ui)[\\/]/, minShareCount: 3 },

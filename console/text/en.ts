@@ -7,14 +7,14 @@ import keys from './en/keys.ts'
 import kit from './en/kit.ts'
 import login from './en/login.ts'
 import members from './en/members.ts'
-import repeat from './en/repeat.ts'
 import settings from './en/settings.ts'
 import shell from './en/shell.ts'
 import usage from './en/usage.ts'
 import clips from './en/videos/clips.ts'
+import repeat from './en/videos/repeat.ts'
 import sharing from './en/videos/sharing.ts'
+import waiting from './en/videos/waiting.ts'
 import videos from './en/videos.ts'
-import waiting from './en/waiting.ts'
 import webhooks from './en/webhooks.ts'
 
 /** Every text in English, by namespace: for the compiler and the tests. The console loads namespaces separately. */
@@ -28,13 +28,13 @@ export default {
   kit,
   login,
   members,
-  repeat,
   settings,
   shell,
   usage,
   videos,
   'videos/clips': clips,
+  'videos/repeat': repeat,
   'videos/sharing': sharing,
-  waiting,
+  'videos/waiting': waiting,
   webhooks,
 }

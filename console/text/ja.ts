@@ -7,14 +7,14 @@ import keys from './ja/keys.ts'
 import kit from './ja/kit.ts'
 import login from './ja/login.ts'
 import members from './ja/members.ts'
-import repeat from './ja/repeat.ts'
 import settings from './ja/settings.ts'
 import shell from './ja/shell.ts'
 import usage from './ja/usage.ts'
 import clips from './ja/videos/clips.ts'
+import repeat from './ja/videos/repeat.ts'
 import sharing from './ja/videos/sharing.ts'
+import waiting from './ja/videos/waiting.ts'
 import videos from './ja/videos.ts'
-import waiting from './ja/waiting.ts'
 import webhooks from './ja/webhooks.ts'
 
 /** Every text in Japanese, by namespace: for the compiler and the tests. The console loads namespaces separately. */
@@ -28,13 +28,13 @@ export default {
   kit,
   login,
   members,
-  repeat,
   settings,
   shell,
   usage,
   videos,
   'videos/clips': clips,
+  'videos/repeat': repeat,
   'videos/sharing': sharing,
-  waiting,
+  'videos/waiting': waiting,
   webhooks,
 }

@@ -46,7 +46,7 @@ test('every text that is looked up exists', () => {
 test('a page uses only texts of its own, of a folder in it, and the shared ones: others may not be loaded', () => {
   const wrong = uses.asked.filter(({ place, namespace }) => {
     const [, folder, ...inner] = place.split('/').slice(0, -1)
-    const own = folder === 'ui' || folder === 'api' ? [] : [folder, ...inner]
+    const own = folder === 'ui' || folder === 'api' ? [] : [folder]
     const [noun] = namespace?.split('/') ?? []
     return noun !== undefined && folder !== undefined && ![...own, 'errors', 'kit', 'shell'].includes(noun)
   })

@@ -1,7 +1,15 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import type { Browser, Page } from 'playwright-core'
+import { EngineError } from '../../server/engines/engine-error.ts'
+import type { ModerationResult } from '../../server/engines/moderation/contract.ts'
+import type { Engines } from '../../server/engines/registry.ts'
+import type { VideoEngine } from '../../server/engines/video/contract.ts'
+import { instantVideo } from '../../server/engines/video/instant.ts'
+import { soleEngine } from '../../server/engines/video/pool.ts'
+import { samplePicture } from '../support/data/media.ts'
 import { newCustomer, startApp, type TestApp, type TestPerson } from '../support/http/app.ts'
+import { uploaded } from '../support/http/files-app.ts'
 import { send } from '../support/http/send.ts'
 import { drawVariants, jobsOf, submit } from '../support/http/videos-app.ts'
 import { findBarriers, openBrowser, openConsole } from './browser/browser.ts'
@@ -12,12 +20,41 @@ plans: { free: { max_concurrent_renders: 4 } }
 video_models:
   - { id: instant-1, name: Quick, engine: instant, per_second: "0.010000" }
 `
+const MODELS = `${CONFIG}  - { id: small-1, name: Small, engine: instant, per_second: "0.020000" }
+`
+
+/** Small renders 4 to 6 s in 16:9 from a prompt or one reference picture. Prompts with "breaks" fail on both. */
+function twoEngines(): Engines {
+  const engine = instantVideo({ kind: 'instant', script: [{ prompt_includes: 'breaks', render: 'permanent' }] })
+  const small: VideoEngine = {
+    ...engine,
+    capabilities: (model) => ({
+      ...engine.capabilities(model),
+      modes: new Set(['text', 'references']),
+      references_max: { images: 1, videos: 0, audio: 0, files: 1 },
+      seconds: [4, 6],
+      aspect_ratios: new Set(['16:9']),
+    }),
+  }
+  const video = new Map([
+    ['instant-1', soleEngine({ engine, model: 'instant-1', name: 'quick' })],
+    ['small-1', soleEngine({ engine: small, model: 'small-1', name: 'small' })],
+  ])
+  const allow: ModerationResult = { verdict: 'allow', categories: [], engine: 'test', version: '1' }
+  return {
+    video,
+    moderation: { sees_images: true, media: 'allow', moderate: async () => allow },
+    translation: { available: false, translate: () => Promise.reject(new EngineError('permanent', 'none')) },
+    chat: new Map(),
+    close: async () => {},
+  }
+}
 
 let app: TestApp
 let browser: Browser
 before(async () => {
   browser = await openBrowser()
-  app = await startApp({ config: CONFIG })
+  app = await startApp({ config: MODELS, engines: twoEngines() })
 })
 after(() => app?.close())
 
@@ -132,5 +169,116 @@ test('a set whose answer was lost is made once, however often it is sent', async
   assert.equal((await replayed).headers()['idempotent-replayed'], 'true')
   assert.deepEqual(await promptsOf(own), ['Once', 'Once'])
   await app.tick()
+  await close()
+})
+
+for (const [language, words] of [
+  ['en', { extend: 'Extend', done: 'Describe what happens next.', frame: 'First frame', prompt: 'Prompt' }],
+  ['ja', { extend: '続きを作る', done: '続きの場面を書いてください。', frame: '最初のフレーム', prompt: 'プロンプト' }],
+] as const)
+  test(`a clip is extended: its last frame is the first one of a request without a prompt (${language})`, async () => {
+    const own = await newCustomer(app)
+    const id = await completed(own, { prompt: 'A swan', seconds: 6, aspect_ratio: '9:16' })
+    const { page, close, screenshot } = await openConsole(browser, { app, as: own, path: `/videos/${id}`, language })
+    await page.getByRole('button', { name: words.extend }).click()
+    await page.getByText(words.done).first().waitFor()
+    await page.getByRole('group', { name: words.frame }).getByText(`${id}-last-frame.png`).waitFor()
+    const field = page.getByRole('textbox', { name: words.prompt })
+    assert.equal(await field.inputValue(), '')
+    assert.deepEqual(await findBarriers(page), [])
+    await screenshot(`videos-extend-${language}`)
+    await field.fill('It flies off')
+    const created = page.waitForResponse((each) => each.request().method() === 'POST' && /videos$/.test(each.url()))
+    await page.keyboard.press('Control+Enter')
+    const { image_reference, seconds, aspect_ratio } = await (await created).json()
+    const [file] = (await send(app, 'GET', '/v1/files', own)).body.data
+    assert.deepEqual(image_reference, [{ file_id: file.id, role: 'first_frame' }])
+    assert.deepEqual({ seconds, aspect_ratio }, { seconds: 6, aspect_ratio: '9:16' })
+    await app.tick()
+    await close()
+  })
+
+test('a clip of a model without first frames is extended by one that takes them, and the form says so', async () => {
+  const own = await newCustomer(app)
+  const id = await completed(own, { model: 'small-1' })
+  const { page, close } = await openConsole(browser, { app, as: own, path: `/videos/${id}` })
+  await page.getByRole('button', { name: 'Extend' }).click()
+  await page.getByText('for Quick: Small takes no first frame.').first().waitFor()
+  await page.getByRole('button', { name: /^Model Quick/ }).waitFor()
+  await close()
+})
+
+for (const [language, words] of [
+  [
+    'en',
+    {
+      another: 'Use another model',
+      changed: [
+        'Small renders 4 to 6 s, so the length is 6 s, not 12 s.',
+        'Small does not render 9:16, so the aspect ratio is 16:9.',
+        'Images: Small takes 1 of these 2.',
+      ],
+    },
+  ],
+  [
+    'ja',
+    {
+      another: '別のモデルを使う',
+      changed: [
+        'Small の長さは 4〜6 秒のため、12 秒ではなく 6 秒になります。',
+        'Small は 9:16 に対応していないため、アスペクト比は 16:9 になります。',
+        '画像：Small で使えるのは 2 件のうち 1 件です。',
+      ],
+    },
+  ],
+] as const)
+  test(`another model: the list of models is open, and what the chosen one does not take is named (${language})`, async () => {
+    const own = await newCustomer(app)
+    const bytes = await samplePicture()
+    const image = async (filename: string) =>
+      (await uploaded({ url: app.url, key: own.key }, bytes, { purpose: 'vision', filename })).id
+    const images = [{ file_id: await image('a.png') }, { file_id: await image('b.png') }]
+    const changes = { prompt: 'A heron', seconds: 12, aspect_ratio: '9:16', references: { images } }
+    const id = await completed(own, changes)
+    const { page, close, screenshot } = await openConsole(browser, { app, as: own, path: `/videos/${id}`, language })
+    await page.getByRole('button', { name: words.another }).click()
+    await page.getByRole('menuitemradio', { name: /^Small/ }).click()
+    const note = page.getByText(words.changed[0])
+    await note.waitFor()
+    assert.equal(await note.innerText(), words.changed.join(' '))
+    assert.deepEqual(await findBarriers(page), [])
+    await screenshot(`videos-another-model-${language}`)
+    await page.getByRole('button', { name: /Small/ }).click()
+    await page.getByRole('menuitemradio', { name: /^Quick/ }).click()
+    await note.waitFor({ state: 'detached' })
+    await close()
+  })
+
+test('a failed video is tried again once its price was shown, once however often the button is pressed', async () => {
+  const own = await newCustomer(app)
+  const { body: failed } = await submit(app, own, { prompt: 'It breaks' })
+  await app.tick()
+  const { page, close, screenshot } = await openConsole(browser, { app, as: own, path: `/videos/${failed.id}` })
+  await page.getByRole('button', { name: 'Try again' }).click()
+  const question = page.getByRole('dialog', { name: 'Try again?' })
+  await question.getByText('It costs $0.04, and $100.00 is available.').waitFor()
+  assert.deepEqual(await findBarriers(page), [])
+  await screenshot('video-try-again')
+  assert.equal(await jobsOf(app, own.org_id), 1)
+  await question.getByRole('button', { name: 'Generate' }).dblclick()
+  await page.waitForURL((url) => /\/videos\/video_/.test(url.pathname) && !url.pathname.endsWith(failed.id))
+  assert.deepEqual(await promptsOf(own), ['It breaks', 'It breaks'])
+  await app.tick()
+  await close()
+})
+
+test('a video whose files or prompt cannot be used is not tried again as it is', async () => {
+  const own = await newCustomer(app)
+  const { body: failed } = await submit(app, own, { prompt: 'It breaks' })
+  await app.tick()
+  await app.database.pool.query("update video_jobs set error_code = 'moderation_blocked' where id = $1", [failed.id])
+  const { page, close } = await openConsole(browser, { app, as: own, path: `/videos/${failed.id}` })
+  await page.getByRole('button', { name: 'Use another model' }).waitFor()
+  assert.equal(await page.getByRole('button', { name: 'Try again' }).count(), 0)
   await close()
 })

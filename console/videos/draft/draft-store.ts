@@ -13,6 +13,7 @@ let owner: string | null = null
 let draft: Draft = emptyDraft()
 /** The draft that another one replaced; null when there is none to restore. */
 let earlier: Draft | null = null
+let picksModel = false
 let storing: ReturnType<typeof setTimeout> | null = null
 const listeners = new Set<() => void>()
 
@@ -40,11 +41,22 @@ export function changeDraft(change: Partial<Draft> | ((draft: Draft) => Partial<
   for (const listener of listeners) listener()
 }
 
-/** Replaces the draft, which can be restored, and checks that the files of the new one still exist. */
-export function replaceDraft(next: Draft): void {
+/**
+ * Replaces the draft, which can be restored, and checks that the files of the new one still exist. `picks_model`: the form opens with its list
+ * of models.
+ */
+export function replaceDraft(next: Draft, { picks_model = false } = {}): void {
+  picksModel = picks_model
   earlier = draft.prompt.trim() === '' || draft.prompt === next.prompt ? null : draft
   changeDraft(next)
   void checkFiles()
+}
+
+/** Whether the form opens with its list of models, which is done once. */
+export function takePicksModel(): boolean {
+  const picks = picksModel
+  picksModel = false
+  return picks
 }
 
 /** The draft that another one replaced. */

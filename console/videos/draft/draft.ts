@@ -23,11 +23,13 @@ export type Draft = {
   files: Record<Slot, Attachment[]>
   /** How many clips are made of the request. */
   clips: number
+  /** It came from an earlier clip: what its model does not take of that is said. */
+  is_repeat: boolean
 }
 
 export function emptyDraft(): Draft {
   const files = { first_frame: [], last_frame: [], images: [], videos: [], audio: [] }
-  return { prompt: '', model: null, seconds: 8, aspect_ratio: '16:9', mode: 'text', files, clips: 1 }
+  return { prompt: '', model: null, seconds: 8, aspect_ratio: '16:9', mode: 'text', files, clips: 1, is_repeat: false }
 }
 
 export function slotsOf(mode: Mode): readonly Slot[] {
@@ -98,6 +100,7 @@ export function readDraft(text: string | null): Draft | null {
       mode: MODES.find((mode) => mode === stored.mode) ?? blank.mode,
       files: blank.files as Draft['files'],
       clips: CLIPS.find((clips) => clips === stored.clips) ?? blank.clips,
+      is_repeat: stored.is_repeat === true,
     }
     for (const slot of SLOTS) draft.files[slot] = readFiles(stored.files?.[slot]).slice(0, RULES[slot].count_max)
     return draft

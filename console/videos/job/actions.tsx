@@ -5,6 +5,7 @@ import { isFailure } from '../../api/failure.ts'
 import { useMakers, useSite } from '../../api/queries.ts'
 import { request } from '../../api/request.ts'
 import { useMayDelete, useSession } from '../../api/session.ts'
+import { withTexts } from '../../text/languages.ts'
 import { useText } from '../../text/use-text.ts'
 import { useBackTo } from '../../ui/back.ts'
 import { Button, buttonClass, IconButton } from '../../ui/button.tsx'
@@ -19,7 +20,9 @@ import { RequestCode } from './request-code.tsx'
 import { useUseAgain } from './use-again.ts'
 
 const ShareDialog = lazy(() =>
-  import('../sharing/share-dialog.tsx').then((module) => ({ default: module.ShareDialog })),
+  withTexts('videos/sharing', import('../sharing/share-dialog.tsx')).then((module) => ({
+    default: module.ShareDialog,
+  })),
 )
 
 /** The actions available for a job in its current state. `name`: what it is called, if anything. */

@@ -28,7 +28,9 @@ const EditLabels = lazy(() =>
   withTexts('videos/clips', import('../labels/edit-labels.tsx')).then((module) => ({ default: module.EditLabels })),
 )
 const RepeatActions = lazy(() =>
-  withTexts('repeat', import('../repeat/repeat-actions.tsx')).then((module) => ({ default: module.RepeatActions })),
+  withTexts('videos/repeat', import('../repeat/repeat-actions.tsx')).then((module) => ({
+    default: module.RepeatActions,
+  })),
 )
 const Compare = lazy(() => import('../viewer/compare.tsx').then((module) => ({ default: module.Compare })))
 
@@ -167,7 +169,14 @@ function VideoContent({ job }: { job: VideoJob }) {
       </div>
     )
   if (isRunning(job)) return <RunningJob job={job} />
-  const again = <Button onClick={() => void fillStudio(job)}>{t('use_again')}</Button>
+  const again = (
+    <>
+      <Suspense>
+        <RepeatActions job={job} />
+      </Suspense>
+      <Button onClick={() => void fillStudio(job)}>{t('use_again')}</Button>
+    </>
+  )
   return <EndedJob job={job} action={again} />
 }
 

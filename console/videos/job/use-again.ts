@@ -8,13 +8,16 @@ import { readCurrentDraft, replaceDraft, useDraft } from '../draft/draft-store.t
 import type { VideoJob } from '../jobs/job.ts'
 import { readSubmittedFiles } from './submitted-files.ts'
 
-/** Fills the form with the request of a job, for one clip unless more are asked for, and opens it. A file that is gone has its place there, and says so. */
-export function useUseAgain(): (job: VideoJob, clips?: number) => Promise<void> {
+type RepeatOptions = { clips?: number; picks_model?: boolean }
+
+/** Fills the form with the request of a job, for one clip unless more are asked for, and opens it, with the
+ * list of models where another one is to be picked. A file that is gone has its place there, and says so. */
+export function useUseAgain(): (job: VideoJob, options?: RepeatOptions) => Promise<void> {
   const t = useText('videos')
   const queries = useQueryClient()
   const navigate = useNavigate()
   useDraft()
-  return async (job, clips = 1) => {
+  return async (job, { clips = 1, picks_model = false } = {}) => {
     const submitted = await readSubmittedFiles(queries, job).catch(() => null)
     if (submitted === null) return toast(t('use_again_failed'), 'danger')
     const files = { ...readCurrentDraft().files }
@@ -24,13 +27,13 @@ export function useUseAgain(): (job: VideoJob, clips?: number) => Promise<void> 
         file ? storedAttachment(file) : goneAttachment(id, t('gone_file', { slot: t(`slot.${slot}`), n: at + 1 })),
       )
     }
-    replaceDraft({ ...requestOf(job), files, clips })
+    replaceDraft({ ...requestOf(job), files, clips, is_repeat: true }, { picks_model })
     await navigate({ to: '/videos' })
     toast(t('use_again_done'))
   }
 }
 
-function requestOf(job: VideoJob): Omit<Draft, 'files' | 'clips'> {
+function requestOf(job: VideoJob): Pick<Draft, 'prompt' | 'model' | 'seconds' | 'aspect_ratio' | 'mode'> {
   const { prompt, model, seconds, aspect_ratio } = job
   return { prompt, model, seconds, aspect_ratio, mode: modeOf(job) }
 }

@@ -1,22 +1,53 @@
-import { Copy } from 'lucide-react'
+import { Copy, FastForward, Replace } from 'lucide-react'
+import { useState } from 'react'
+import { useVideoModels } from '../../api/video-models.ts'
 import { useText } from '../../text/use-text.ts'
 import { Button } from '../../ui/button.tsx'
+import { accepts } from '../draft/models.ts'
 import { useUseAgain } from '../job/use-again.ts'
 import type { VideoJob } from '../jobs/job.ts'
+import { TryAgain } from './try-again.tsx'
+import { useExtend } from './use-extend.ts'
 
 /** How many clips a person who varies one is offered; more or fewer are a click away. */
 const VARIATIONS = 3
 
 /** What makes the next clip from one that has ended. */
 export function RepeatActions({ job }: { job: VideoJob }) {
-  const t = useText('repeat')
+  const t = useText('videos/repeat')
   const fillForm = useUseAgain()
+  const models = useVideoModels().data ?? []
+  const isCompleted = job.status === 'completed'
   return (
     // biome-ignore lint/a11y/useSemanticElements: no form, and no legend is shown.
     <div role="group" aria-label={t('next')} className="flex flex-wrap gap-2">
-      <Button icon={<Copy />} title={t('vary_hint')} onClick={() => void fillForm(job, VARIATIONS)}>
-        {t('vary')}
-      </Button>
+      {isCompleted && (
+        <Button icon={<Copy />} title={t('vary_hint')} onClick={() => void fillForm(job, { clips: VARIATIONS })}>
+          {t('vary')}
+        </Button>
+      )}
+      {isCompleted && models.some((model) => accepts(model, 'first_frame')) && <Extend job={job} />}
+      {job.status === 'failed' && <TryAgain job={job} model={models.find(({ id }) => id === job.model)} />}
+      {models.some(({ id }) => id !== job.model) && (
+        <Button icon={<Replace />} onClick={() => void fillForm(job, { picks_model: true })}>
+          {t('another_model')}
+        </Button>
+      )}
     </div>
+  )
+}
+
+function Extend({ job }: { job: VideoJob }) {
+  const t = useText('videos/repeat')
+  const extend = useExtend()
+  const [busy, setBusy] = useState(false)
+  const start = async () => {
+    setBusy(true)
+    await extend(job).finally(() => setBusy(false))
+  }
+  return (
+    <Button icon={<FastForward />} title={t('extend_hint')} busy={busy} onClick={() => void start()}>
+      {t('extend')}
+    </Button>
   )
 }

@@ -10,7 +10,6 @@ import { FormError, Note } from '../../ui/failure-note.tsx'
 import { Segmented } from '../../ui/form/choice.tsx'
 import { Field } from '../../ui/form/field.tsx'
 import { Dialog } from '../../ui/overlay/dialog.tsx'
-import './texts.ts'
 import { LiveLinks, linksPath, SHARE_LINKS } from './live-links.tsx'
 
 type Props = { video_id: string; days_max: number; onClose: () => void }

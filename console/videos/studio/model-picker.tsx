@@ -1,5 +1,6 @@
 import { Check, ChevronDown } from 'lucide-react'
 import { DropdownMenu } from 'radix-ui'
+import { useEffect, useRef, useState } from 'react'
 import type { VideoModel } from '../../api/video-models.ts'
 import { useText } from '../../text/use-text.ts'
 import { cx } from '../../ui/class-names.ts'
@@ -8,6 +9,7 @@ import { Field, useFieldProps } from '../../ui/form/field.tsx'
 import { CONTROL } from '../../ui/form/input.tsx'
 import { Skeleton } from '../../ui/layout.tsx'
 import { useModelDescription } from '../../ui/model-description.ts'
+import { takePicksModel } from '../draft/draft-store.ts'
 
 type Props = {
   /** null while they load. */
@@ -37,9 +39,20 @@ function Picker({
   onChange: Props['onChange']
 }) {
   const t = useText('videos')
+  const [open, onOpenChange] = useState(false)
+  const trigger = useRef<HTMLButtonElement>(null)
+  // After the page has taken the focus, which would close the list.
+  useEffect(() => {
+    const frame = requestAnimationFrame(() => {
+      if (!takePicksModel()) return
+      trigger.current?.scrollIntoView({ block: 'center' })
+      onOpenChange(true)
+    })
+    return () => cancelAnimationFrame(frame)
+  }, [])
   return (
-    <DropdownMenu.Root modal={false}>
-      <DropdownMenu.Trigger asChild>
+    <DropdownMenu.Root modal={false} {...{ open, onOpenChange }}>
+      <DropdownMenu.Trigger asChild ref={trigger}>
         <Trigger disabled={models.length === 0}>
           {chosen ? <ModelLines model={chosen} /> : <span className="text-muted">{t('choose_model')}</span>}
         </Trigger>

@@ -14,6 +14,7 @@ import type { Failure } from '../../api/failure.ts'
 import { isNegative, multiply, subtract } from '../../api/money.ts'
 import { useBalance, useSite } from '../../api/queries.ts'
 import { useVideoModels, type VideoModel } from '../../api/video-models.ts'
+import { withTexts } from '../../text/languages.ts'
 import { useText } from '../../text/use-text.ts'
 import { Button, IconButton } from '../../ui/button.tsx'
 import { cx } from '../../ui/class-names.ts'
@@ -37,6 +38,12 @@ import { SecondsField } from './seconds-field.tsx'
 import { refusedField, useSubmission } from './submit.ts'
 
 const TermsNote = lazy(() => import('./terms-note.tsx').then((module) => ({ default: module.TermsNote })))
+
+const ChangedByModel = lazy(() =>
+  withTexts('videos/repeat', import('../repeat/changed-by-model.tsx')).then((module) => ({
+    default: module.ChangedByModel,
+  })),
+)
 
 /** Where a video is described, priced and started. */
 export function Studio() {
@@ -87,6 +94,11 @@ export function Studio() {
           onChange={(id) => changeDraft({ model: id })}
           error={refused('model') ?? (models && draft.model && !model ? t('model_gone') : null)}
         />
+        {kept.is_repeat && model && (
+          <Suspense>
+            <ChangedByModel {...{ model, kept }} />
+          </Suspense>
+        )}
         <SecondsField
           seconds={draft.seconds}
           range={secondsOf(model)}

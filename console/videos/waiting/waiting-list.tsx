@@ -5,7 +5,7 @@ import { useAccount, useWaiting } from './list.ts'
 import { sendAsSlotsComeFree } from './send.ts'
 
 const WaitingRows = lazy(() =>
-  withTexts('waiting', import('./waiting-rows.tsx')).then((module) => ({ default: module.WaitingRows })),
+  withTexts('videos/waiting', import('./waiting-rows.tsx')).then((module) => ({ default: module.WaitingRows })),
 )
 
 /** What waits in this browser until the plan has slots for it, and is sent from here; nothing where nothing waits. */

@@ -17,7 +17,7 @@ const PROMPT_CHARACTERS = 200
 
 /** The requests of the waiting list, the next one first. */
 export function WaitingRows({ account, list }: { account: Account; list: readonly Waiting[] }) {
-  const t = useText('waiting')
+  const t = useText('videos/waiting')
   const queries = useQueryClient()
   const models = useVideoModels().data
   const count = list.reduce((sum, each) => sum + clipsOf(each), 0)
@@ -69,7 +69,7 @@ type RequestProps = {
 }
 
 function WaitingRequest({ waiting, isFirst, model, onFirst, onRemove }: RequestProps) {
-  const t = useText('waiting')
+  const t = useText('videos/waiting')
   const videos = useText('videos')
   const { request, refusal } = waiting
   const clips = clipsOf(waiting)

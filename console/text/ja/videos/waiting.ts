@@ -1,4 +1,4 @@
-import type en from '../en/waiting.ts'
+import type en from '../../en/videos/waiting.ts'
 
 /** Requests that wait in the browser. */
 export default {

@@ -1,0 +1,24 @@
+/** What can be done with a clip to make the next one. */
+export default {
+  next: 'Make another clip',
+  vary: 'Vary',
+  vary_hint: 'Puts the request into the form, for 3 clips.',
+  extend: 'Extend',
+  extend_hint: 'Its last frame becomes the first frame of a new video.',
+  extend_done: 'The last frame is in the form as the first frame. Describe what happens next.',
+  extend_other: 'The last frame is in the form as the first frame, for {{model}}: {{before}} takes no first frame.',
+  extend_failed: 'The last frame of this video could not be made. Save it from the player, and add it in the form.',
+  another_model: 'Use another model',
+  try_again: 'Try again',
+  try_again_title: 'Try again?',
+  try_again_text: 'The same request is sent once more. It costs {{cost}}, and {{available}} is available.',
+  generate: 'Generate',
+  /** Below the model in the form. */
+  changed: {
+    seconds: '{{model}} renders {{min}} to {{max}} s, so the length is {{to}} s, not {{from}} s.',
+    ratio: '{{model}} does not render {{from}}, so the aspect ratio is {{to}}.',
+    slots: '{{model}} does not take: {{slots}}.',
+    count: '{{slot}}: {{model}} takes {{max}} of these {{n}}.',
+    files: '{{model}} takes {{max}} files together, and there are {{n}}.',
+  },
+}

@@ -1,0 +1,26 @@
+import type en from '../../en/videos/repeat.ts'
+
+/** What can be done with a clip to make the next one. */
+export default {
+  next: '次の動画を作る',
+  vary: 'バリエーションを作る',
+  vary_hint: 'リクエストをフォームに写し、3 本にします。',
+  extend: '続きを作る',
+  extend_hint: 'この動画の最後のフレームが、新しい動画の最初のフレームになります。',
+  extend_done: '最後のフレームを、最初のフレームとしてフォームに入れました。続きの場面を書いてください。',
+  extend_other:
+    '最後のフレームを、最初のフレームとしてフォームに入れました。{{before}} は最初のフレームに対応していないため、モデルは {{model}} です。',
+  extend_failed: 'この動画の最後のフレームを作成できませんでした。プレーヤーから保存し、フォームに追加してください。',
+  another_model: '別のモデルを使う',
+  try_again: 'もう一度作成',
+  try_again_title: 'もう一度作成しますか？',
+  try_again_text: '同じリクエストをもう一度送信します。料金は {{cost}}、利用可能額は {{available}} です。',
+  generate: '動画を作成',
+  changed: {
+    seconds: '{{model}} の長さは {{min}}〜{{max}} 秒のため、{{from}} 秒ではなく {{to}} 秒になります。',
+    ratio: '{{model}} は {{from}} に対応していないため、アスペクト比は {{to}} になります。',
+    slots: '{{model}} で使えないもの：{{slots}}。',
+    count: '{{slot}}：{{model}} で使えるのは {{n}} 件のうち {{max}} 件です。',
+    files: '{{model}} で使えるファイルは合わせて {{max}} 件ですが、{{n}} 件あります。',
+  },
+} satisfies Record<keyof typeof en, unknown>
