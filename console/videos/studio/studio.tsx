@@ -20,7 +20,6 @@ import { Button, IconButton } from '../../ui/button.tsx'
 import { cx } from '../../ui/class-names.ts'
 import { FailureNote } from '../../ui/failure-note.tsx'
 import { Segmented } from '../../ui/form/choice.tsx'
-import { Field } from '../../ui/form/field.tsx'
 import { toast } from '../../ui/overlay/toast.ts'
 import { CLIPS, type Draft, missingFrom, requestOf } from '../draft/draft.ts'
 import { changeDraft, closeEarlierDraft, useDraft, useEarlierDraft } from '../draft/draft-store.ts'
@@ -111,16 +110,17 @@ export function Studio() {
           onChange={(aspect_ratio) => changeDraft({ aspect_ratio })}
           error={refused('aspect_ratio')}
         />
-        <Field label={t('clips')}>
+      </div>
+      <div className="flex flex-col gap-3 border-t border-line px-4 pt-3.5 pb-3 sm:px-5">
+        <div className="flex items-center justify-between gap-3 text-sm">
+          <span aria-hidden>{t('clips')}</span>
           <Segmented
-            className="w-full"
+            label={t('clips')}
             value={String(draft.clips)}
             options={CLIPS.map((clips) => ({ value: String(clips), label: clips }))}
             onChange={(clips) => changeDraft({ clips: Number(clips) })}
           />
-        </Field>
-      </div>
-      <div className="flex flex-col gap-3 border-t border-line px-4 pt-3.5 pb-3 sm:px-5">
+        </div>
         <QuoteFooter
           {...{ price, estimate, obstacle, tried: tried && obstacle !== null }}
           busy={submission.busy}
