@@ -26,8 +26,8 @@ const MAY_IMPORT = {
 const TOP = ['cli', 'audit', 'api-docs', 'assembly', 'app.ts', 'main.ts', 'health.ts']
 
 const TESTS = '[.]test[.]tsx?$'
-/** Which prompts are translated: the console rejects with the same code what the service could only fail. */
-const SHARED_RULE = '^server/videos/translation/(mask|detect-japanese)[.]ts$'
+/** Which prompts are translated: the console rejects with the same code what the service could only fail. And what a saved clip is called. */
+const SHARED_RULE = '^server/videos/(translation/(mask|detect-japanese)|archive/clip-name)[.]ts$'
 
 /** Paths of folders and files of `server/`. */
 function inServer(names) {

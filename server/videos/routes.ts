@@ -10,6 +10,7 @@ import { whileConnected } from '../platform/http/abort-on-disconnect.ts'
 import { isId } from '../platform/ids.ts'
 import { acceptTerms, readAcceptance } from './acceptance.ts'
 import { sendPolled } from './answer.ts'
+import { readArchive } from './archive/route.ts'
 import type { JobCache } from './cache.ts'
 import { readVariant, sendContent } from './content.ts'
 import { type Gates, submitVideos } from './create/create.ts'
@@ -203,6 +204,7 @@ export function videoEndpoints({ cache, gates, variants }: VideoRoutes): readonl
     listVideos,
     ...videoModelEndpoints,
     ...labelEndpoints,
+    readArchive,
     readTerms,
     agreeToTerms,
     readVideo,

@@ -124,6 +124,9 @@ export const JAPANESE_OPERATIONS: Readonly<Record<string, string>> = {
   'Name and tag videos, and make them favorites of yours': '動画に名前とタグを付け、自分のお気に入りにする',
   'Only the members that are sent are changed, of all the videos or of none. Everybody in the organization sees names and tags, and may change them.':
     '送信した項目だけを、すべての動画で変更します（1 本でも変更できなければ何も変更しません）。名前とタグは組織の全員が閲覧・変更できます。',
+  'Download the clips of several videos as one ZIP archive': '複数の動画を 1 つの ZIP ファイルでダウンロードする',
+  'Stored, not compressed. `manifest.json` in it has the id of each file, and the videos without a clip, which are left out. 400 when none has one.':
+    '圧縮せずに格納します。中の `manifest.json` に、各ファイルの ID と、動画がなく含まれなかったものがあります。1 本もなければ 400 です。',
   'Which tags the videos of this organization have': 'この組織の動画に付いているタグ',
   'The most used first, of the newest 5,000 videos with a name or tags; at most 500.':
     '名前かタグのある新しい動画 5,000 本のタグを、多く使われている順に最大 500 個返します。',

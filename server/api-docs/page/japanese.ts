@@ -158,6 +158,7 @@ export const JAPANESE: Readonly<Record<string, string>> = {
   'Who made these videos and files of this organization': 'この組織の動画とファイルを作成した人',
   'Ids of videos and files, with commas between, at most 200.': '動画とファイルの ID。コンマ区切りで 200 件まで。',
   'Of the video or file.': '動画またはファイルの ID。',
+  'Ids of videos, with commas between, at most 100.': '動画の ID。コンマ区切りで 100 件まで。',
   'Of the video.': '動画の ID。',
   'Of the person who asks.': '呼び出した人のお気に入りかどうか。',
   'Ids of videos, with commas between, at most 200.': '動画の ID。コンマ区切りで 200 件まで。',

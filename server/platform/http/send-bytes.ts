@@ -23,7 +23,7 @@ export type Content = {
 }
 
 /** A reader that takes nothing for this long is cut off; players that paused come back with a range. */
-const IDLE_SECONDS = 300
+export const IDLE_SECONDS = 300
 
 /**
  * Answers GET and HEAD with the content, a range of it, or 304, no faster than the reader drains, and returns the sent reply; or leaves

@@ -178,6 +178,10 @@ async function provocations(): Promise<typeof calls> {
       invalid_api_key: { body: { email: person.email, password: 'not the password' }, by: page },
     },
     'POST /console/auth/sign-in/two-factor': { missing_api_key: { body: { code: '123456' }, by: page } },
+    'GET /console/videos/archive': {
+      not_found: { path: '/console/videos/archive?ids=video_none', by: browser },
+      invalid_request_error: { path: `/console/videos/archive?ids=${running.id}`, by: browser },
+    },
     'PATCH /console/videos/labels': { not_found: { body: { ids: ['video_none'], favorite: true }, by: browser } },
     'POST /console/videos/:video_id/share_links': {
       permission_denied: { path: shared, body: { expires_in_days: 1 }, by: browser },

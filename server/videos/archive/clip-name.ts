@@ -1,5 +1,3 @@
-import { readablePrompt } from '../draft/prompt.ts'
-
 /** Most characters of a name, without the ending. */
 const LENGTH_MAX = 60
 
@@ -8,11 +6,14 @@ const UNSAFE = /[\p{Cc}\p{Cf}\p{Cs}<>:"/\\|?*“”\s]+/gu
 
 /** A name for the downloaded clip: its own, or the first words of its prompt, or its id where these have none. */
 export function clipName({ id, name, prompt }: { id: string; name: string | null; prompt: string }): string {
-  return `${(name !== null && safeName(name)) || safeName(readablePrompt(prompt)) || id}.mp4`
+  return `${(name !== null && safeName(name)) || safeName(prompt) || id}.mp4`
 }
 
 function safeName(text: string): string {
-  const words = text.replaceAll(UNSAFE, ' ').trim()
+  const words = text
+    .replaceAll(/<\/?d>/g, ' ')
+    .replaceAll(UNSAFE, ' ')
+    .trim()
   const characters = [...words]
   const cut = characters.slice(0, LENGTH_MAX).join('')
   const whole = characters.length <= LENGTH_MAX ? cut : cut.replace(/ [^ ]*$/, '')
