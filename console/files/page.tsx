@@ -204,7 +204,7 @@ function useDelete(): (file: StoredFile) => void {
   const reload = () => queries.invalidateQueries({ queryKey: FILES })
   return (file) =>
     deleteWithUndo({
-      path: filePath(file),
+      paths: [filePath(file)],
       text: t('deleted', { name: file.filename }),
       onDeleted: reload,
       onRestored: reload,

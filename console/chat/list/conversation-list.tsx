@@ -85,7 +85,7 @@ function Row({ row }: { row: ListedConversation }) {
     onSettled: reload,
   })
   const remove = () => {
-    deleteWithUndo({ path: pathOf(id), text: t('list.deleted', { title }), onDeleted: reload, onRestored: () => {} })
+    deleteWithUndo({ paths: [pathOf(id)], text: t('list.deleted', { title }), onDeleted: reload, onRestored: () => {} })
     if (shown === id) void navigate({ to: '/chat' })
   }
   return (

@@ -44,7 +44,7 @@ const UNDO_SECONDS = 10
 
 /** A toast for each deletion that can be undone. */
 function UndoToasts() {
-  return useUndoable().map((deletion) => <UndoToast key={deletion.path} deletion={deletion} />)
+  return useUndoable().map((deletion) => <UndoToast key={deletion.paths[0]} deletion={deletion} />)
 }
 
 /** Counts down, but while it has the focus: whoever has reached the button has time to press it. */

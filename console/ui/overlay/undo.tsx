@@ -6,13 +6,13 @@ import { useFailureTexts } from '../failure-text.ts'
 import { toast } from './toast.ts'
 
 export type Deletion = {
-  /** What is deleted: the path that takes DELETE. */
-  path: string
+  /** What is deleted: the paths that take DELETE. */
+  paths: readonly [string, ...string[]]
   /** Says that it was deleted. */
   text: string
-  /** Updates what is cached, now that it is gone. Until it resolves the path counts as deleted. */
+  /** Updates what is cached, now that it is gone. Until it resolves the paths count as deleted. */
   onDeleted: () => unknown
-  /** Shows it again: the person has undone the deletion, or it failed. */
+  /** Shows it again: the person has undone the deletion, or it failed, perhaps in part. */
   onRestored: () => unknown
 }
 
@@ -28,8 +28,8 @@ const listeners = new Set<() => void>()
  * deletion that fails brings it back and says why.
  */
 export function deleteWithUndo(deletion: Deletion): void {
-  if (deleting.has(deletion.path)) return
-  set([...undoable, deletion], [...deleting, deletion.path])
+  if (deletion.paths.some((path) => deleting.has(path))) return
+  set([...undoable, deletion], [...deleting, ...deletion.paths])
 }
 
 /** Paths of what is deleted, or will be unless the person undoes it. */
@@ -69,14 +69,14 @@ export function send(deletion: Deletion): void {
 }
 
 async function remove(deletion: Deletion): Promise<void> {
-  try {
-    // Goes on although the page is left.
-    await request('DELETE', deletion.path, { keepalive: true })
-  } catch (error) {
-    if (failureOf(error).status !== 404) {
-      undo(deletion)
-      return toast(<NotDeleted error={error} />, 'danger')
-    }
+  // Goes on although the page is left.
+  const sent = deletion.paths.map((path) => request('DELETE', path, { keepalive: true }))
+  const failed = (await Promise.allSettled(sent)).find(
+    (each) => each.status === 'rejected' && failureOf(each.reason).status !== 404,
+  )
+  if (failed?.status === 'rejected') {
+    undo(deletion)
+    return toast(<NotDeleted error={failed.reason} />, 'danger')
   }
   await deletion.onDeleted()
   forget(deletion)
@@ -85,7 +85,7 @@ async function remove(deletion: Deletion): Promise<void> {
 function forget(deletion: Deletion): void {
   set(
     without(undoable, deletion),
-    [...deleting].filter((path) => path !== deletion.path),
+    [...deleting].filter((path) => !deletion.paths.includes(path)),
   )
 }
 

@@ -1,5 +1,5 @@
 import { Link } from '@tanstack/react-router'
-import { memo, Suspense } from 'react'
+import { memo, Suspense, use } from 'react'
 import type { Maker } from '../../../server/console/schema.ts'
 import type { Labels } from '../../../server/videos/labels/schema.ts'
 import { useSession } from '../../api/session.ts'
@@ -15,6 +15,7 @@ import { JobThumbnail, PlaceholderThumbnail } from '../job/thumbnail.tsx'
 import { isRunning, type VideoJob } from '../jobs/job.ts'
 import type { Pending } from '../jobs/pending.ts'
 import { Star } from '../labels/lazy.ts'
+import { SelectionContext } from '../select/selection.ts'
 
 /** Height below the thumbnail in pixels, the same for all cards so that nothing moves; more where the reader spaces text out. */
 export const CARD_FOOT_PIXELS = 124
@@ -28,19 +29,20 @@ type JobCardProps = { job: VideoJob; maker: Maker | undefined; labels: Labels | 
 
 /** A job in the gallery, linked to its page. `maker`: who submitted it, once that is known, as `labels`. */
 export const JobCard = memo(function JobCard({ job, maker, labels }: JobCardProps) {
+  const selection = use(SelectionContext)
+  const name = labels?.name ?? shownPrompt(job.prompt)
   return (
     <div className="relative min-w-0">
-      <LinkedCard job={job} maker={maker} labels={labels} />
-      <Suspense>
-        {labels && (
-          <Star
-            labels={labels}
-            name={labels.name ?? shownPrompt(job.prompt)}
-            size="sm"
-            className="absolute end-2 top-2 bg-shade! text-on-shade!"
-          />
-        )}
-      </Suspense>
+      <div className="h-full" inert={selection !== null}>
+        <LinkedCard job={job} maker={maker} labels={labels} />
+      </div>
+      {selection ? (
+        <selection.Box job={job} name={name} />
+      ) : (
+        <Suspense>
+          {labels && <Star {...{ labels, name }} size="sm" className="absolute end-2 top-2 bg-shade! text-on-shade!" />}
+        </Suspense>
+      )}
     </div>
   )
 })

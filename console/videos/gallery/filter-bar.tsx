@@ -1,6 +1,6 @@
 import { useQuery } from '@tanstack/react-query'
 import { SlidersHorizontal } from 'lucide-react'
-import { lazy, Suspense, useId, useState } from 'react'
+import { lazy, type Ref, Suspense, useId, useState } from 'react'
 import type { SubmitterList } from '../../../server/console/schema.ts'
 import { request } from '../../api/request.ts'
 import { useSession } from '../../api/session.ts'
@@ -19,8 +19,10 @@ const MoreFilters = lazy(() =>
 /** In sight without opening anything. */
 const IN_SIGHT: readonly FilterName[] = ['search', 'user_id']
 
-/** Search, filters and the size of cards. */
-export function FilterBar() {
+type BarProps = { selecting: boolean; onSelecting: (selecting: boolean) => void; selectButton: Ref<HTMLButtonElement> }
+
+/** Search, filters, selecting and the size of cards. */
+export function FilterBar({ selecting, onSelecting, selectButton }: BarProps) {
   const t = useText('videos')
   const { filter, change, clear } = useFilter()
   const [size, setSize] = useCardSize()
@@ -42,6 +44,9 @@ export function FilterBar() {
         <PersonFilter value={filter.user_id ?? ''} onChange={(user_id) => change({ user_id })} />
         <Button icon={<SlidersHorizontal />} aria-expanded={open} aria-controls={panel} onClick={() => setOpen(!open)}>
           {on === 0 ? t('find.filters') : t('find.filters_on', { count: on })}
+        </Button>
+        <Button ref={selectButton} aria-pressed={selecting} onClick={() => onSelecting(!selecting)}>
+          {t('find.select')}
         </Button>
         {Object.keys(filter).length > 0 && (
           <Button variant="ghost" onClick={clear}>

@@ -1,8 +1,20 @@
 import { useQueries, useQuery, useQueryClient } from '@tanstack/react-query'
 import { Clapperboard } from 'lucide-react'
-import { memo, type RefObject, useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } from 'react'
+import {
+  lazy,
+  memo,
+  type RefObject,
+  Suspense,
+  useCallback,
+  useEffect,
+  useLayoutEffect,
+  useMemo,
+  useRef,
+  useState,
+} from 'react'
 import { usePollMs } from '../../api/live.ts'
 import { useLabelsOfPages, useMakersOfPages } from '../../api/queries.ts'
+import { withTexts } from '../../text/languages.ts'
 import { useText } from '../../text/use-text.ts'
 import { Button } from '../../ui/button.tsx'
 import { useFormat } from '../../ui/data/format.tsx'
@@ -12,11 +24,16 @@ import { EmptyState } from '../../ui/layout.tsx'
 import { ALL, type ListFilter, pageQuery, useKnownList } from '../jobs/job-cache.ts'
 import { dayOf, type JobList, jobsWithin, lengthOf, placeOf } from '../jobs/list-pages.ts'
 import { type Pending, usePending } from '../jobs/pending.ts'
+import { type Selection, SelectionContext } from '../select/selection.ts'
 import { CARD_FOOT_PIXELS, JobCard, PendingCard, SkeletonCard } from './card.tsx'
 import { Examples } from './examples.tsx'
 import { useCardSize, useFilter } from './filter.ts'
 import { FilterBar } from './filter-bar.tsx'
 import { type GalleryRow, rowsOf } from './rows.ts'
+
+const SelectBar = lazy(() =>
+  withTexts('videos/clips', import('../select/select-bar.tsx')).then((module) => ({ default: module.SelectBar })),
+)
 
 /** The gap between cards, and the height of a day's heading, in pixels. */
 const GAP_PIXELS = 16
@@ -55,27 +72,44 @@ export function Gallery() {
   useEffect(() => {
     if (isEmpty) loadMore()
   }, [isEmpty, loadMore])
+  const [selecting, setSelecting] = useState(false)
+  const [selection, setSelection] = useState<Selection | null>(null)
+  const selectButton = useRef<HTMLButtonElement>(null)
   const rowPixels = (card_pixels * 9) / 16 + CARD_FOOT_PIXELS + 2 + GAP_PIXELS
   return (
     <div ref={box} className="min-w-0">
-      {(query !== ALL || !isEmpty) && <FilterBar />}
+      {(query !== ALL || !isEmpty) && <FilterBar {...{ selecting, selectButton }} onSelecting={setSelecting} />}
+      <Suspense>
+        {selecting && pages && (
+          <SelectBar
+            {...{ pages, query }}
+            onSelection={setSelection}
+            onEnd={() => {
+              setSelecting(false)
+              selectButton.current?.focus()
+            }}
+          />
+        )}
+      </Suspense>
       {!known && head.error !== null && <FailureNote error={head.error} onRetry={() => void head.refetch()} />}
       {!known && head.error === null && <Skeletons columns={columns} />}
       {isEmpty && query === ALL && <Examples />}
       {isEmpty && query !== ALL && next === null && <NoMatch onClear={clear} />}
       {known && rows.length > 0 && (
-        <VirtualList
-          items={rows}
-          keyOf={keyOf}
-          pixelsOf={(row) => (row.kind === 'day' ? DAY_PIXELS : rowPixels)}
-          isHeading={isDay}
-          onEnd={loadMore}
-          label={t('gallery')}
-        >
-          {(row) =>
-            row.kind === 'day' ? <Day day={row.day} /> : <Row {...{ row, columns, pending, query }} pages={pages!} />
-          }
-        </VirtualList>
+        <SelectionContext value={selection}>
+          <VirtualList
+            items={rows}
+            keyOf={keyOf}
+            pixelsOf={(row) => (row.kind === 'day' ? DAY_PIXELS : rowPixels)}
+            isHeading={isDay}
+            onEnd={loadMore}
+            label={t('gallery')}
+          >
+            {(row) =>
+              row.kind === 'day' ? <Day day={row.day} /> : <Row {...{ row, columns, pending, query }} pages={pages!} />
+            }
+          </VirtualList>
+        </SelectionContext>
       )}
       {query !== ALL && next !== null && tailError === null && (
         <p role="status" className="animate-breathe py-6 text-center text-[0.8125rem] text-muted">

@@ -143,7 +143,7 @@ function useDelete(job: VideoJob): () => Promise<void> {
   return async () => {
     await goBack()
     deleteWithUndo({
-      path: videoPath(job.id),
+      paths: [videoPath(job.id)],
       text: t('deleted_done'),
       onDeleted: () => forgetJob(queries, job.id),
       onRestored: () => queries.invalidateQueries({ queryKey: ['videos'] }),

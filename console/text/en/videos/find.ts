@@ -5,6 +5,7 @@ export default {
   filters_on_one: 'Filters ({{count}} on)',
   filters_on_other: 'Filters ({{count}} on)',
   clear: 'Clear all',
+  select: 'Select',
   person: 'Submitted by',
   everybody: 'Everyone',
   you: 'You',

@@ -7,6 +7,7 @@ export default {
   filters_on_one: '絞り込み（{{count}} 件）',
   filters_on_other: '絞り込み（{{count}} 件）',
   clear: 'すべて解除',
+  select: '選択',
   person: '送信した人',
   everybody: '全員',
   you: '自分',
