@@ -8,8 +8,9 @@ import { Button } from '../../ui/button.tsx'
 import { cx } from '../../ui/class-names.ts'
 import { useFormat } from '../../ui/data/format.tsx'
 import { FailureNote, Note } from '../../ui/failure-note.tsx'
+import { Segmented } from '../../ui/form/choice.tsx'
 import { Skeleton } from '../../ui/layout.tsx'
-import type { Missing } from '../draft/draft.ts'
+import { CLIPS, type Missing } from '../draft/draft.ts'
 import { isFull, useAccount } from '../waiting/list.ts'
 import { refusedField } from './submit.ts'
 
@@ -36,11 +37,14 @@ type Props = {
   failure: Failure | null
   /** Shown instead of the button until the terms are accepted. */
   terms: ReactNode
+  clips: number
+  onClips: (clips: number) => void
   onSubmit: () => void
 }
 
 /** The price, the balance left, and the button that submits, or the reason why it cannot. */
-export function QuoteFooter({ price, estimate, obstacle, tried, busy, failure, terms, onSubmit }: Props) {
+export function QuoteFooter(props: Props) {
+  const { price, estimate, obstacle, tried, failure, terms } = props
   const t = useText('videos')
   const reason = useId()
   const hadTerms = useRef(false)
@@ -51,7 +55,12 @@ export function QuoteFooter({ price, estimate, obstacle, tried, busy, failure, t
     <div className="flex flex-col gap-3">
       <Cost {...{ price, estimate }} />
       {failure && <RefusalNote failure={failure} price={price} />}
-      {terms ?? <Generate {...{ obstacle, busy, onSubmit, hadTerms }} described={reason} />}
+      {terms ?? (
+        <div className="flex items-center gap-3">
+          <Clips {...props} />
+          <Generate {...props} hadTerms={hadTerms} described={reason} />
+        </div>
+      )}
       <p
         id={reason}
         aria-live="polite"
@@ -59,6 +68,21 @@ export function QuoteFooter({ price, estimate, obstacle, tried, busy, failure, t
       >
         {obstacle && t(`obstacle.${obstacle}`)}
       </p>
+    </div>
+  )
+}
+
+function Clips({ clips, onClips }: Pick<Props, 'clips' | 'onClips'>) {
+  const t = useText('videos')
+  return (
+    <div className="flex items-center gap-2 text-sm">
+      <span aria-hidden>{t('clips')}</span>
+      <Segmented
+        label={t('clips')}
+        value={String(clips)}
+        options={CLIPS.map((each) => ({ value: String(each), label: each }))}
+        onChange={(each) => onClips(Number(each))}
+      />
     </div>
   )
 }
@@ -81,6 +105,7 @@ function Generate({ obstacle, busy, onSubmit, described, hadTerms }: GeneratePro
       ref={button}
       variant="primary"
       size="lg"
+      className="grow"
       icon={<Clapperboard />}
       busy={busy}
       aria-disabled={obstacle !== null || undefined}

@@ -19,9 +19,8 @@ import { useText } from '../../text/use-text.ts'
 import { Button, IconButton } from '../../ui/button.tsx'
 import { cx } from '../../ui/class-names.ts'
 import { FailureNote } from '../../ui/failure-note.tsx'
-import { Segmented } from '../../ui/form/choice.tsx'
 import { toast } from '../../ui/overlay/toast.ts'
-import { CLIPS, type Draft, missingFrom, requestOf } from '../draft/draft.ts'
+import { type Draft, missingFrom, requestOf } from '../draft/draft.ts'
 import { changeDraft, closeEarlierDraft, useDraft, useEarlierDraft } from '../draft/draft-store.ts'
 import { fitTo, ratiosOf, secondsOf, unfitFiles } from '../draft/models.ts'
 import { missingNames } from '../draft/prompt.ts'
@@ -112,19 +111,12 @@ export function Studio() {
         />
       </div>
       <div className="flex flex-col gap-3 border-t border-line px-4 pt-3.5 pb-3 sm:px-5">
-        <div className="flex items-center justify-between gap-3 text-sm">
-          <span aria-hidden>{t('clips')}</span>
-          <Segmented
-            label={t('clips')}
-            value={String(draft.clips)}
-            options={CLIPS.map((clips) => ({ value: String(clips), label: clips }))}
-            onChange={(clips) => changeDraft({ clips: Number(clips) })}
-          />
-        </div>
         <QuoteFooter
           {...{ price, estimate, obstacle, tried: tried && obstacle !== null }}
           busy={submission.busy}
           failure={submission.failure}
+          clips={draft.clips}
+          onClips={(clips) => changeDraft({ clips })}
           terms={
             acceptance && !acceptance.accepted ? (
               <Suspense>
