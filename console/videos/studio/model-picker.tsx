@@ -50,6 +50,13 @@ function Picker({
     })
     return () => cancelAnimationFrame(frame)
   }, [])
+  // What is loaded above the list would move it out of the window.
+  useEffect(() => {
+    if (!open) return
+    const watch = new ResizeObserver(() => trigger.current?.scrollIntoView({ block: 'nearest' }))
+    for (const field of trigger.current?.closest('.overflow-y-auto')?.children ?? []) watch.observe(field)
+    return () => watch.disconnect()
+  }, [open])
   return (
     <DropdownMenu.Root modal={false} {...{ open, onOpenChange }}>
       <DropdownMenu.Trigger asChild ref={trigger}>
