@@ -66,6 +66,30 @@ for (const language of ['en', 'ja'] as const) {
   })
 }
 
+test('Control+Z outside of a text field undoes the last deletion, and a toast that Escape closes does not keep later ones', async () => {
+  const { page, close, rows, undo, sent, removeFirst } = await openFiles(2)
+  const notes = page.getByRole('region', { name: /^Notifications/ }).getByRole('listitem')
+  const title = page.locator('[data-page-title]:focus')
+  await removeFirst()
+  await title.waitFor()
+  await page.keyboard.press('Control+z')
+  await rows.nth(1).waitFor()
+  await notes.filter({ hasText: 'Restored.' }).waitFor()
+  assert.equal(await undo.count(), 0)
+  await page.keyboard.press('F8')
+  await page.keyboard.press('Tab')
+  await page.keyboard.press('Escape')
+  await notes.first().waitFor({ state: 'detached' })
+  await title.waitFor()
+  await removeFirst()
+  await page.keyboard.press('Control+z')
+  await notes.filter({ hasText: 'Restored.' }).waitFor()
+  await page.clock.runFor(6000)
+  await notes.first().waitFor({ state: 'detached' })
+  assert.deepEqual(sent, [])
+  await close()
+})
+
 test('several in a row are each deleted when their time is over, and each can be undone', async () => {
   const { page, close, person, rows, undo, sent, removeFirst } = await openFiles(3)
   for (let n = 0; n < 3; n += 1) await removeFirst()

@@ -262,3 +262,21 @@ test('a dialogue tag without its other half is pointed out at the prompt, and sh
   await page.getByText('A </d> has no').waitFor({ state: 'detached' })
   await close()
 })
+
+test('the arrow keys choose aspect ratio, inputs and number of clips', async () => {
+  const own = await newCustomer(app)
+  const { page, close } = await openConsole(browser, { app, as: own, path: '/videos' })
+  const groups = [
+    ['Aspect ratio', '16:9', '4:3'],
+    ['Inputs', 'Text only', 'Frames'],
+    ['Clips', '1', '2'],
+  ] as const
+  for (const [name, from, to] of groups) {
+    const group = page.getByRole('radiogroup', { name })
+    await group.getByRole('radio', { name: from }).focus()
+    await page.keyboard.press('ArrowRight')
+    await group.getByRole('radio', { name: to, checked: true }).waitFor()
+  }
+  await page.locator('[data-cost]', { hasText: '$0.16' }).waitFor()
+  await close()
+})

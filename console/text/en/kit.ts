@@ -23,5 +23,7 @@ export default {
   theme_light: 'Light',
   theme_system: 'System',
   undo: 'Undo',
-  undo_hint: 'To undo this within ten seconds, press F8, then Tab until you reach Undo.',
+  undo_hint:
+    'To undo this within ten seconds, press Control+Z outside of a text field, or F8, then Tab until you reach Undo.',
+  restored: 'Restored.',
 }

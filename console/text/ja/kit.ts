@@ -25,5 +25,7 @@ export default {
   theme_light: 'ライト',
   theme_system: 'システム',
   undo: '元に戻す',
-  undo_hint: '10 秒以内に元に戻すには、F8 キーを押してから、Tab キーで「元に戻す」に移動してください。',
+  undo_hint:
+    '10 秒以内に元に戻すには、入力欄の外で Ctrl+Z を押すか、F8 キーを押してから、Tab キーで「元に戻す」に移動してください。',
+  restored: '元に戻しました。',
 }

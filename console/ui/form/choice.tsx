@@ -1,5 +1,5 @@
 import { Slider as RadixSlider, ToggleGroup } from 'radix-ui'
-import type { ReactNode } from 'react'
+import type { FocusEvent, ReactNode } from 'react'
 import { cx } from '../class-names.ts'
 import { useFieldLabel, useFieldProps } from './field.tsx'
 
@@ -37,6 +37,13 @@ export function Slider({ value, onChange, min, max, step = 1, disabled, label }:
   )
 }
 
+/** For a radio of a `ToggleGroup`: the arrow keys that move between radios choose one, as they do in any other group. */
+export function chosenByKey(choose: () => void): (event: FocusEvent<HTMLElement>) => void {
+  return ({ currentTarget }) => {
+    if (currentTarget.dataset.state === 'off' && currentTarget.matches(':focus-visible')) choose()
+  }
+}
+
 type SegmentedProps<V extends string> = {
   value: V
   options: ReadonlyArray<{ value: V; label: ReactNode; icon?: ReactNode; disabled?: boolean; title?: string }>
@@ -67,6 +74,7 @@ export function Segmented<V extends string>({ value, options, onChange, label, c
           value={option.value}
           disabled={option.disabled}
           title={option.title}
+          onFocus={chosenByKey(() => onChange(option.value))}
           className="inline-flex h-7.5 grow items-center justify-center gap-1.5 rounded-md px-2.5 text-[0.8125rem] text-muted transition-colors hover:text-ink disabled:opacity-50 data-[state=on]:bg-raised data-[state=on]:font-medium data-[state=on]:text-ink data-[state=on]:shadow-raised pointer-coarse:h-10 [&_svg]:size-4"
         >
           {option.icon}

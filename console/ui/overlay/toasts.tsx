@@ -1,9 +1,9 @@
 import { CircleAlert, CircleCheck, X } from 'lucide-react'
 import { Toast as Radix } from 'radix-ui'
-import { useEffect, useState } from 'react'
+import { type FocusEvent, useCallback, useEffect, useState } from 'react'
 import { useText } from '../../text/use-text.ts'
 import { Button, IconButton } from '../button.tsx'
-import { closeToast, useShown } from './toast.ts'
+import { closeToast, toast, useShown } from './toast.ts'
 import { type Deletion, send, undo, useUndoable } from './undo.tsx'
 
 /** Where toasts appear, with those that offer an undo. Once, at the root. */
@@ -16,7 +16,11 @@ export function Toasts() {
         <Radix.Root
           key={id}
           duration={shown_ms}
-          onOpenChange={(open) => !open && closeToast(id)}
+          onOpenChange={(open) => {
+            if (open) return
+            leaveToasts()
+            closeToast(id)
+          }}
           className="flex w-full animate-rise items-center gap-3 rounded-xl border border-line bg-raised py-2 ps-4 pe-2 text-sm shadow-float"
         >
           {tone === 'success' ? (
@@ -33,10 +37,26 @@ export function Toasts() {
       <UndoToasts />
       <Radix.Viewport
         label={t('notifications')}
+        onFocus={rememberPlace}
+        data-toasts
         className="pointer-events-none fixed end-0 bottom-[env(safe-area-inset-bottom)] z-60 flex max-h-dvh w-[min(26rem,100vw)] flex-col gap-2 overflow-y-auto p-4 outline-none *:pointer-events-auto"
       />
     </Radix.Provider>
   )
+}
+
+/** What had the focus before it came to the toasts. */
+let place: Element | null = null
+
+function rememberPlace({ currentTarget, relatedTarget }: FocusEvent): void {
+  if (!currentTarget.contains(relatedTarget)) place = relatedTarget
+}
+
+/** Before the toast that has the focus is gone: the focus goes back. Radix would stop the time of all later toasts until it has left. */
+function leaveToasts(): void {
+  if (!document.activeElement?.closest('[data-toasts]')) return
+  const back = place?.isConnected ? place : document.querySelector('[data-page-title]')
+  if (back instanceof HTMLElement) back.focus({ preventScroll: true })
 }
 
 /** How long a deletion can be undone. */
@@ -44,11 +64,38 @@ const UNDO_SECONDS = 10
 
 /** A toast for each deletion that can be undone. */
 function UndoToasts() {
-  return useUndoable().map((deletion) => <UndoToast key={deletion.paths[0]} deletion={deletion} />)
+  const restore = useRestore()
+  const undoable = useUndoable()
+  const last = undoable.at(-1)
+  useEffect(() => {
+    if (!last) return
+    const onKeyDown = (event: KeyboardEvent) => {
+      const { key, ctrlKey, metaKey, shiftKey, target } = event
+      const isTyping = target instanceof Element && target.closest('input, textarea, [contenteditable]')
+      if (key.toLowerCase() !== 'z' || !(ctrlKey || metaKey) || shiftKey || isTyping) return
+      event.preventDefault()
+      restore(last)
+    }
+    addEventListener('keydown', onKeyDown)
+    return () => removeEventListener('keydown', onKeyDown)
+  }, [last, restore])
+  return undoable.map((deletion) => <UndoToast key={deletion.paths[0]} {...{ deletion, restore }} />)
+}
+
+function useRestore(): (deletion: Deletion) => void {
+  const t = useText('kit')
+  const text = t('restored')
+  return useCallback(
+    (deletion) => {
+      undo(deletion)
+      toast(text)
+    },
+    [text],
+  )
 }
 
 /** Counts down, but while it has the focus: whoever has reached the button has time to press it. */
-function UndoToast({ deletion }: { deletion: Deletion }) {
+function UndoToast({ deletion, restore }: { deletion: Deletion; restore: (deletion: Deletion) => void }) {
   const t = useText('kit')
   const [seconds, setSeconds] = useState(UNDO_SECONDS)
   const [paused, setPaused] = useState(false)
@@ -63,7 +110,11 @@ function UndoToast({ deletion }: { deletion: Deletion }) {
   return (
     <Radix.Root
       duration={Number.POSITIVE_INFINITY}
-      onOpenChange={(open) => !open && send(deletion)}
+      onOpenChange={(open) => {
+        if (open) return
+        leaveToasts()
+        send(deletion)
+      }}
       onEscapeKeyDown={(event) => event.preventDefault()}
       onFocus={() => setPaused(true)}
       onBlur={() => setPaused(false)}
@@ -71,7 +122,7 @@ function UndoToast({ deletion }: { deletion: Deletion }) {
     >
       <Radix.Title className="line-clamp-2 grow [overflow-wrap:anywhere]">{deletion.text}</Radix.Title>
       <Radix.Action asChild altText={t('undo_hint')}>
-        <Button size="sm" onClick={() => undo(deletion)}>
+        <Button size="sm" aria-keyshortcuts="Control+Z Meta+Z" onClick={() => restore(deletion)}>
           {t('undo')}
           <span aria-hidden className="text-muted tabular-nums">
             {seconds}

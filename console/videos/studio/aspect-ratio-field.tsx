@@ -1,5 +1,6 @@
 import { ToggleGroup } from 'radix-ui'
 import { useText } from '../../text/use-text.ts'
+import { chosenByKey } from '../../ui/form/choice.tsx'
 import { Field, useFieldLabel } from '../../ui/form/field.tsx'
 import { type AspectRatio, widthByHeight } from '../draft/draft.ts'
 
@@ -38,6 +39,7 @@ function Ratios({ ratio, ratios, onChange }: Pick<AspectRatioProps, 'ratio' | 'r
           value={each}
           aria-label={t(`ratio_name.${each}`)}
           title={t(`ratio_name.${each}`)}
+          onFocus={chosenByKey(() => onChange(each))}
           className="flex h-14 min-w-0 flex-col items-center justify-between rounded-lg border border-line pt-2 pb-1.5 text-[0.6875rem] text-muted transition-colors hover:bg-hover hover:text-ink data-[state=on]:border-accent data-[state=on]:bg-accent-soft data-[state=on]:font-medium data-[state=on]:text-accent"
         >
           <RatioIcon ratio={each} />
