@@ -9,13 +9,16 @@ import { longestTurn } from '../support/processor-time.ts'
 const STREAMS = 80
 const EVENTS = 4
 
+const CODINGS = ['gzip', 'br', 'zstd']
+
 /**
- * A chat server in a thread of its own: every `STREAMS` requests are answered together, each in events of 128 choices with 20 alternatives,
- * compressed below `/gzip`.
+ * A chat server in a thread of its own: every `STREAMS` requests are answered together, each in events of 128 choices with 20 alternatives.
+ * The first part of the path is the coding. Below `/<coding>/cut` neither the end mark nor the end of the coding comes, and below
+ * `/<coding>/lost` the connection is closed, too, before the body ends.
  */
 const SERVER = `
   const { createServer } = require('node:http')
-  const { gzipSync } = require('node:zlib')
+  const { brotliCompressSync, constants, gzipSync, zstdCompressSync } = require('node:zlib')
   const { parentPort } = require('node:worker_threads')
   const top_logprobs = Array.from({ length: 20 }, (_, at) => ({ token: 'word' + at, logprob: -at, bytes: [119] }))
   const content = [{ token: 'word ', logprob: -1, bytes: [119], top_logprobs }]
@@ -23,16 +26,26 @@ const SERVER = `
   const base = { id: 'x', object: 'chat.completion.chunk', created: 1, model: 'm' }
   const data = (more) => 'data: ' + JSON.stringify({ ...base, ...more }) + '\\n\\n'
   const ends = choices.map(({ index }) => ({ index, delta: {}, finish_reason: 'stop' }))
-  const text = data({ choices }).repeat(${EVENTS}) + data({ choices: ends }) + 'data: [DONE]\\n\\n'
-  const compressed = gzipSync(text)
+  const unmarked = data({ choices }).repeat(${EVENTS}) + data({ choices: ends })
+  const text = unmarked + 'data: [DONE]\\n\\n'
+  const fast = { params: { [constants.BROTLI_PARAM_QUALITY]: 1 } }
+  const compressed = {
+    plain: { text, cut: unmarked },
+    gzip: { text: gzipSync(text), cut: gzipSync(unmarked, { finishFlush: constants.Z_SYNC_FLUSH }) },
+    br: { text: brotliCompressSync(text, fast), cut: brotliCompressSync(unmarked, { ...fast, finishFlush: constants.BROTLI_OPERATION_FLUSH }) },
+    zstd: { text: zstdCompressSync(text), cut: zstdCompressSync(unmarked, { finishFlush: constants.ZSTD_e_flush }) },
+  }
   let waiting = []
   const server = createServer((request, response) => {
     request.resume()
     request.on('end', () => {
-      const gzip = request.url.startsWith('/gzip')
-      response.writeHead(200, { 'content-type': 'text/event-stream', ...(gzip && { 'content-encoding': 'gzip' }) })
-      if (waiting.push(response) < ${STREAMS}) return
-      for (const each of waiting) each.end(gzip ? compressed : text)
+      const [, coding, how] = request.url.split('/')
+      response.writeHead(200, { 'content-type': 'text/event-stream', ...(coding !== 'plain' && { 'content-encoding': coding }) })
+      if (waiting.push({ response, how, bytes: compressed[coding] }) < ${STREAMS}) return
+      for (const { response, how, bytes } of waiting) {
+        if (how !== 'lost') response.end(how === 'cut' ? bytes.cut : bytes.text)
+        else response.write(bytes.cut, () => response.socket.end())
+      }
       waiting = []
     })
   })
@@ -42,16 +55,18 @@ const SERVER = `
 `
 let server: Worker
 type Engine = ReturnType<typeof openaiChat>
-let plain: Engine
-let gzip: Engine
+const engines = new Map<string, Engine>()
 before(async () => {
   server = new Worker(SERVER, { eval: true })
   const [port] = (await once(server, 'message')) as [number]
-  plain = openaiChat({ kind: 'openai', base_url: `http://127.0.0.1:${port}/v1`, model: 'm' })
-  gzip = openaiChat({ kind: 'openai', base_url: `http://127.0.0.1:${port}/gzip/v1`, model: 'm' })
+  for (const coding of ['plain', ...CODINGS])
+    for (const how of ['', '/cut', '/lost']) {
+      const base_url = `http://127.0.0.1:${port}/${coding}${how}/v1`
+      engines.set(`${coding}${how}`, openaiChat({ kind: 'openai', base_url, model: 'm' }))
+    }
 })
 after(async () => {
-  for (const engine of [plain, gzip]) await engine?.close?.()
+  for (const engine of engines.values()) await engine.close?.()
   await server.terminate()
 })
 
@@ -67,10 +82,12 @@ const readAll = (engine: Engine) =>
   takingTurnsAs('heavy', () => Promise.all(Array.from({ length: STREAMS }, () => readAnswer(engine))))
 
 test('no turn takes 50 ms of processor time to read the events of eighty heavy streams that come at once', async () => {
-  const milliseconds = await longestTurn(() => readAll(plain))
+  const milliseconds = await longestTurn(() => readAll(engines.get('plain')!))
   assert.ok(milliseconds < 50, `${milliseconds} ms`)
 })
 
-test('all events of heavy streams are read, also of compressed ones', async () => {
-  for (const engine of [plain, gzip]) assert.deepEqual(new Set(await readAll(engine)), new Set([128 * EVENTS]))
-})
+for (const coding of ['plain', ...CODINGS])
+  test(`all events of heavy streams are read: ${coding}, also when the coding does not end and when the connection is lost`, async () => {
+    for (const how of ['', '/cut', '/lost'])
+      assert.deepEqual(new Set(await readAll(engines.get(`${coding}${how}`)!)), new Set([128 * EVENTS]), how)
+  })

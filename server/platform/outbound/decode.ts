@@ -6,6 +6,7 @@ import {
   createInflate,
   createInflateRaw,
   createZstdDecompress,
+  type ZlibOptions,
 } from 'node:zlib'
 import { splitFrames } from './zstd-frames.ts'
 
@@ -22,19 +23,19 @@ export function codingsOf(header: string | string[] | undefined): Coding[] {
 
 /**
  * The bytes of a body without its codings, read as they are asked for. A body that only claims to be compressed comes as it is. `few_frames`:
- * fails for many short frames or blocks of zstd, as `splitFrames` says.
+ * fails for many short frames or blocks of zstd, as `splitFrames` says. `may_break_off`: where the body ends too early, so do the bytes.
  */
 export async function* decodeChunks(
   body: Readable,
   codings: readonly Coding[],
-  { few_frames = false }: { few_frames?: boolean } = {},
+  { few_frames = false, may_break_off = false }: { few_frames?: boolean; may_break_off?: boolean } = {},
 ): AsyncGenerator<Buffer> {
   const chunks = body[Symbol.asyncIterator]()
   const { head, ended } = await readHead(chunks)
   const rest = Readable.from(restOf(head, ended ? null : chunks), { objectMode: false })
   if (!isCoded(head, codings.at(-1)!)) return yield* rest as AsyncIterable<Buffer>
   const decoders = codings.toReversed().flatMap((coding, i) => {
-    const decoder = DECODERS[coding](i === 0 ? head : null)
+    const decoder = DECODERS[coding]({ head: i === 0 ? head : null, may_break_off })
     return coding === 'zstd'
       ? [Duplex.from((bytes: AsyncIterable<Buffer>) => splitFrames(bytes, { few: few_frames })), decoder]
       : [decoder]
@@ -53,12 +54,27 @@ const CODINGS: ReadonlyMap<string, Coding> = new Map([
   ['zstd', 'zstd'],
 ])
 
-const DECODERS: Record<Coding, (head: Buffer | null) => Transform> = {
-  gzip: () => createGunzip(),
+type DecoderOptions = { head: Buffer | null; may_break_off: boolean }
+
+const DECODERS: Record<Coding, (options: DecoderOptions) => Transform> = {
+  gzip: (options) => createGunzip(zlibOptions(options)),
   // Some servers leave out the header of zlib. Source: https://www.rfc-editor.org/rfc/rfc9110#section-8.4.1.2
-  deflate: (head) => (head === null || isZlib(head) ? createInflate() : createInflateRaw()),
-  br: () => createBrotliDecompress(),
-  zstd: () => createZstdDecompress({ params: { [constants.ZSTD_d_windowLogMax]: ZSTD_WINDOW_LOG_MAX } }),
+  deflate: (options) =>
+    options.head === null || isZlib(options.head)
+      ? createInflate(zlibOptions(options))
+      : createInflateRaw(zlibOptions(options)),
+  br: ({ may_break_off }) =>
+    createBrotliDecompress(may_break_off ? { finishFlush: constants.BROTLI_OPERATION_FLUSH } : {}),
+  zstd: ({ may_break_off }) =>
+    createZstdDecompress({
+      params: { [constants.ZSTD_d_windowLogMax]: ZSTD_WINDOW_LOG_MAX },
+      ...(may_break_off && { finishFlush: constants.ZSTD_e_flush }),
+    }),
+}
+
+/** Node drops what it has decoded and nobody has read when it finds the end missing; with this it looks for none. */
+function zlibOptions({ may_break_off }: DecoderOptions): ZlibOptions {
+  return may_break_off ? { finishFlush: constants.Z_SYNC_FLUSH } : {}
 }
 
 /** 8 MB, the most that zstd may ask of a decoder over HTTP. Source: https://www.rfc-editor.org/rfc/rfc9659 */

@@ -68,6 +68,8 @@ export type Call = {
   readonly bytes: ReturnType<typeof byteBuffer>
   /** Set once a body turns out to be compressed, and once a stream has begun. */
   decoder: ReplyDecoder | null
+  /** Set once the connection is lost, which the decoder still hands on what has come of. */
+  lost: EngineError | null
   stream: Stream | null
   timer: NodeJS.Timeout
   /** Set while a refusal is silent. */

@@ -30,8 +30,8 @@ export function call(options: CallOptions): Promise<CallOutcome> {
     const state: Call = {
       ...{ options, owner: turnOwner(), resolve, reject, onAbort: () => cancel(state) },
       ...{ mode: 'waiting', status: 0, headers: {}, sent: false, settled: false, surplus: 0, bytes: byteBuffer() },
-      ...{ controller: null, decoder: null, stream: null, silence: undefined },
-      timer: setTimeout(() => fail(state, timedOut()), limits.total_ms),
+      ...{ controller: null, decoder: null, lost: null, stream: null, silence: undefined },
+      timer: setTimeout(() => loseRest(state, timedOut()), limits.total_ms),
     }
     options.signal.addEventListener('abort', state.onAbort)
     target.dispatcher.dispatch(
@@ -81,8 +81,9 @@ function handlerOf(state: Call): Dispatcher.DispatchHandler {
       else guarded(state, () => readEnd(state))
     },
     onResponseError(_, error) {
-      if (state.mode === 'stream') guarded(state, () => readHeld(state, state.stream!))
-      fail(state, connectionError(error, state.sent))
+      state.lost = connectionError(error, state.sent)
+      if (state.decoder !== null && state.mode !== 'done') state.decoder.end()
+      else loseRest(state, state.lost)
     },
   }
 }
@@ -95,6 +96,12 @@ function guarded(state: Call, read: () => void): void {
     if (error instanceof EngineError) settle(state, error)
     else fail(state, unreadable())
   }
+}
+
+/** Nothing more will come; what has come is read. */
+function loseRest(state: Call, fault: EngineError): void {
+  if (state.mode === 'stream') guarded(state, () => readHeld(state, state.stream!))
+  fail(state, fault)
 }
 
 const sizeOf = (pieces: readonly Buffer[]) => pieces.reduce((sum, { length }) => sum + length, 0)
@@ -111,8 +118,8 @@ function readHead(state: Call, status: number, headers: ReplyHeaders): void {
 function openDecoder(state: Call, codings: ReturnType<typeof codingsOf>): ReplyDecoder {
   state.decoder = replyDecoder(codings, {
     onData: (piece) => guarded(state, () => readBytes(state, piece)),
-    onEnd: () => guarded(state, () => readEnd(state)),
-    onError: () => fail(state, unreadable()),
+    onEnd: () => (state.lost === null ? guarded(state, () => readEnd(state)) : loseRest(state, state.lost)),
+    onError: () => loseRest(state, state.lost ?? unreadable()),
     pause: () => state.controller?.pause(),
     resume: () => state.controller?.resume(),
   })

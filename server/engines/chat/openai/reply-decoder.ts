@@ -4,7 +4,7 @@ import { type codingsOf, decodeChunks } from '../../../platform/outbound/decode.
 /** Decodes a compressed body as it comes, although nobody asked for one. */
 export type ReplyDecoder = {
   write(chunk: Buffer): void
-  /** The body ended. */
+  /** The body ended, or its connection was lost: what has come is still handed on. */
   end(): void
   /** Nothing is handed on until `resume`. */
   pause(): void
@@ -15,7 +15,10 @@ export type ReplyDecoder = {
 
 type Codings = ReturnType<typeof codingsOf>
 
-/** `onData` is called with each piece, `onEnd` after the last one, `onError` when the body cannot be decoded; `pause` and `resume` are for the socket. */
+/**
+ * `onData` is called with each piece, `onEnd` after the last one, `onError` when the body cannot be decoded; `pause` and `resume` are for the
+ * socket.
+ */
 export function replyDecoder(
   codings: Codings,
   to: { onData(piece: Buffer): void; onEnd(): void; onError(): void; pause(): void; resume(): void },
@@ -27,7 +30,7 @@ export function replyDecoder(
 
   async function run(): Promise<void> {
     try {
-      for await (const piece of decodeChunks(raw, codings)) {
+      for await (const piece of decodeChunks(raw, codings, { may_break_off: true })) {
         while (resumed !== null) await resumed.promise
         if (closed) return
         to.onData(piece)
