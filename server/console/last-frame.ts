@@ -12,6 +12,7 @@ export function lastFrameEndpoint(gates: Gates): Endpoint {
     method: 'POST',
     path: '/console/videos/:video_id/last_frame',
     auth: 'session',
+    counted: true,
     summary: 'Make a file of the last frame of a completed video',
     description:
       'A picture with purpose `vision`, as a first frame has. The same file is returned for as long as it lives; a new one belongs to you and counts as an upload of yours.',

@@ -10,6 +10,7 @@ export function variationsEndpoint(gates: Gates): Endpoint {
     method: 'POST',
     path: '/console/videos/variations',
     auth: 'session',
+    counted: true,
     plain_400: true,
     summary: 'Submit 2 to 4 video jobs of one request, all or none',
     description:

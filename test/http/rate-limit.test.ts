@@ -125,6 +125,20 @@ test('the pages of the console that manage keys are not limited: a spent allowan
   assert.deepEqual([answer.status, ...limits(answer)], [200, null, null, null])
 })
 
+test('what the console does in place of a route of the API is limited: sets of jobs, and last frames', async () => {
+  const { key, cookie } = await customer(service)
+  await spend({ key }, 22)
+  const paths = ['/console/videos/variations', '/console/videos/video_none/last_frame']
+  for (const [i, path] of paths.entries()) {
+    const answer = await send(service.app, 'POST', path, { cookie }, i === 0 ? {} : undefined)
+    assert.deepEqual(limits(answer).slice(0, 2), ['24', String(1 - i)], path)
+  }
+  for (const path of paths) {
+    const refused = await send(service.app, 'POST', path, { cookie })
+    assert.deepEqual([refused.status, refused.body.error.code], [429, 'rate_limit_exceeded'], path)
+  }
+})
+
 test('an unknown caller gets no rate limit headers', async () => {
   const answer = await send(service.app, 'GET', '/v1/models')
   assert.deepEqual([answer.status, ...limits(answer)], [401, null, null, null])

@@ -1,4 +1,5 @@
 import type { AnswerHeader, Endpoint } from '../../identity/caller/endpoint.ts'
+import { isCounted } from '../../identity/caller/rate-limit.ts'
 
 type Json = Record<string, unknown>
 
@@ -108,7 +109,7 @@ export function answerHeaders(spec: Endpoint, status: 101 | 200 | 206 | 302 | 30
   const streams = events !== undefined || response_type === 'text/event-stream'
   return described({
     'x-request-id': 'always',
-    ...(auth === 'api_key' || auth === 'api_key_or_session' ? LIMITS : {}),
+    ...(isCounted(spec) ? LIMITS : {}),
     // A console login's answers stay out of shared caches; events are kept by nobody.
     ...(named && { 'cache-control': auth === 'session' ? 'always' : 'sometimes' }),
     ...(streams && { 'x-accel-buffering': response_type ? 'always' : 'sometimes', 'cache-control': 'sometimes' }),

@@ -1,6 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Static, TSchema, TUnknown } from 'typebox'
-import type { Config } from '../../config/config.ts'
 import type { Context, LiveContext } from '../../context.ts'
 import { ApiError, type ErrorCode } from '../../platform/errors.ts'
 import { leaseUntilClosed } from '../../platform/http/body/byte-budget.ts'
@@ -13,7 +12,7 @@ import { beginInTurn, takingTurnsAs } from '../../platform/turns.ts'
 import { networkOf } from '../login/attempts.ts'
 import { requireSameOrigin } from './csrf.ts'
 import type { Authenticator, Principal } from './principal.ts'
-import { countRequest } from './rate-limit.ts'
+import { countRequest, hasLimits, isCounted } from './rate-limit.ts'
 import { requireSomeBody, requireStorablePath } from './readable-request.ts'
 
 /** `signed_url` and `none` know no caller; the handler of the first checks the signature itself. */
@@ -48,6 +47,8 @@ export type EndpointSpec<A extends Auth, B extends TSchema, Q extends TSchema> =
   path: string
   /** No default: every endpoint declares who may call it. */
   auth: A
+  /** Counted against the plan's limit of requests, although only the console calls it: it does what a route of the API does. */
+  counted?: boolean
   /** First line in the API page. */
   summary: string
   /** For the API page: what the summary leaves open. */
@@ -141,14 +142,14 @@ type Admit = (
 
 /**
  * Finds the caller, then counts the request against the plan's limit, whose state every later answer carries. What only the console calls is
- * not counted: a program that spends the allowance must not keep its owner from revoking its key.
+ * not counted unless it says so: a program that spends the allowance must not keep its owner from revoking its key.
  */
 function admission(who: Authenticator): Admit {
   const find: Admit = async (ctx, spec, request, reply) => {
     const principal = await takingTurnsAs(networkOf(addressOf(request)), () => authenticate(spec, request, who))
     // Shared caches leave what `Authorization` asked for alone, but not what a cookie did. A handler may allow more.
     if (principal?.via === 'session') reply.header('cache-control', 'private, no-store')
-    if (principal !== null && spec.auth !== 'session' && hasLimits(ctx.config))
+    if (principal !== null && isCounted(spec) && hasLimits(ctx.config))
       reply.headers((await takingTurnsAs(principal.org_id, () => countRequest(ctx, principal))) ?? {})
     return principal
   }
@@ -158,17 +159,6 @@ function admission(who: Authenticator): Admit {
     const known = keyTaken && !hasLimits(ctx.config) ? who.recall(authorization) : null
     return known === null ? find(ctx, spec, request, reply) : noteCaller(request, known)
   }
-}
-
-const limited = new WeakMap<Config, boolean>()
-
-/** Whether any plan limits requests. */
-function hasLimits(config: Config): boolean {
-  const known = limited.get(config)
-  if (known !== undefined) return known
-  const limits = [...config.plans.values()].some(({ requests_per_minute }) => requests_per_minute !== null)
-  limited.set(config, limits)
-  return limits
 }
 
 function addRoute(http: FastifyInstance, live: LiveContext, spec: Endpoint, admit: Admit): void {

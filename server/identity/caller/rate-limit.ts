@@ -1,8 +1,10 @@
 import { type RawBuilder, sql } from 'kysely'
+import type { Config } from '../../config/config.ts'
 import type { Context } from '../../context.ts'
 import { timeOfStatement } from '../../platform/clock.ts'
 import type { Db } from '../../platform/db/db.ts'
 import { ApiError } from '../../platform/errors.ts'
+import type { Auth } from './endpoint.ts'
 import type { Principal } from './principal.ts'
 
 declare module '../../platform/db/db.ts' {
@@ -45,6 +47,22 @@ export async function countRequest(
     },
   )
 }
+
+/** Whether the requests of known callers count against the limit of their plan. */
+export function isCounted({ auth, counted = false }: { auth: Auth; counted?: boolean }): boolean {
+  return auth === 'api_key' || auth === 'api_key_or_session' || counted
+}
+
+/** Whether any plan limits requests. */
+export function hasLimits(config: Config): boolean {
+  const known = limited.get(config)
+  if (known !== undefined) return known
+  const limits = [...config.plans.values()].some(({ requests_per_minute }) => requests_per_minute !== null)
+  limited.set(config, limits)
+  return limits
+}
+
+const limited = new WeakMap<Config, boolean>()
 
 /** Microseconds until the allowance is full again; null when it does not cover one more request. */
 async function spend(
