@@ -2,6 +2,8 @@ import { type Endpoint, endpoint } from '../../identity/caller/endpoint.ts'
 import type { Principal } from '../../identity/caller/principal.ts'
 import type { Tx } from '../../platform/db/db.ts'
 import { ApiError, notFound } from '../../platform/errors.ts'
+import { abortOnLeaving } from '../../platform/http/abort-on-disconnect.ts'
+import { walkInTurn } from '../list/route.ts'
 import { ChangeLabels, LABELS_MAX, type Labels, LabelsList, LabelsQuery, TagList } from './schema.ts'
 import {
   findLabels,
@@ -52,8 +54,9 @@ const listTags = endpoint({
   summary: 'Which tags the videos of this organization have',
   description: 'The most used first, of the newest 5,000 videos with a name or tags; at most 500.',
   response: TagList,
-  async handle(ctx, { principal }) {
-    const tags = await findTags(ctx.db, principal.org_id, LABELS_MAX.tags_listed)
+  async handle(ctx, { principal: { org_id }, reply }) {
+    const { signal } = abortOnLeaving(reply)
+    const tags = await walkInTurn(org_id, () => findTags(ctx.db, org_id, LABELS_MAX.tags_listed), signal)
     return { object: 'list', data: tags.map((id) => ({ id, object: 'video_tag' })) }
   },
 })

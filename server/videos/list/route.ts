@@ -52,8 +52,8 @@ const Query = Type.Object({
   ),
 })
 
-/** What is in no index is looked for by one request of an organization at a time, and few of all. */
-const walkInTurn = openShares({ each: 1, all: 2 })
+/** What is in no index, and what all labels say, is looked for by one request of an organization at a time, and few of all. */
+export const walkInTurn = openShares({ each: 1, all: 2 })
 
 export const listVideos = endpoint({
   auth: 'api_key_or_session',

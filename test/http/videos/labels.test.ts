@@ -221,6 +221,30 @@ test('nothing is stored of a video without name and tags', async () => {
   assert.equal(rows.length, 0)
 })
 
+test('the tags of 5,000 videos are counted for one request of an organization at a time', async (t) => {
+  await videos('A boat')
+  const client = await app.database.pool.connect()
+  t.after(async () => {
+    await client.query('rollback')
+    client.release()
+  })
+  await client.query('begin; lock table video_labels in access exclusive mode')
+  const tags = () => send(app, 'GET', '/console/videos/tags', { cookie: own.cookie })
+  const asked = Array.from({ length: 4 }, tags)
+  const waiting = async (): Promise<number> => {
+    const { rows } = await client.query(
+      "select count(*)::int as n from pg_locks where relation = 'video_labels'::regclass and not granted",
+    )
+    return rows[0].n
+  }
+  while ((await waiting()) === 0);
+  // Answered after those before it have arrived.
+  for (let i = 0; i < 4; i++) assert.equal((await send(app, 'GET', '/v1/videos', own)).status, 200)
+  assert.equal(await waiting(), 1)
+  await client.query('rollback')
+  for (const { status } of await Promise.all(asked)) assert.equal(status, 200)
+})
+
 async function rowsRead(tx: Tx): Promise<number> {
   const { rows } = await sql<{ read: string }>`
     select sum(seq_tup_read + idx_tup_fetch) as read from pg_stat_xact_user_tables
