@@ -1,5 +1,10 @@
 import assert from 'node:assert/strict'
+import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { test } from 'node:test'
+import { gzipSync } from 'node:zlib'
 import type { ChatEvent, ChatRequest } from '../../../server/engines/chat/contract.ts'
 import { type OpenaiChatOptions, openaiChat } from '../../../server/engines/chat/openai/adapter.ts'
 import { EngineError, type EngineErrorKind } from '../../../server/engines/engine-error.ts'
@@ -255,6 +260,33 @@ test('after a hundred broken calls no connection is left open but those that can
     assertEventOrder(events, 1)
     while (upstream.connections().open > 2) await new Promise((resolve) => setImmediate(resolve))
   }))
+
+test('a compressed answer with more behind its end than is read leaves no connection open', async (t) => {
+  const events = [chunk({ content: 'Hello' }), chunk({}, { finish_reason: 'stop' })]
+  const text = events.map((event) => `data: ${JSON.stringify(event)}\n\n`).join('')
+  const bytes = gzipSync(`${text}data: [DONE]\n\n: ${randomBytes(4_000_000).toString('base64')}\n\n`)
+  let open = 0
+  const server = createServer((request, response) => {
+    open += 1
+    response.once('close', () => {
+      open -= 1
+    })
+    request.resume()
+    response.writeHead(200, { 'content-type': 'text/event-stream', 'content-encoding': 'gzip' }).end(bytes)
+  }).listen(0, '127.0.0.1')
+  t.after(() => void server.close().closeAllConnections())
+  await once(server, 'listening')
+  const base_url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`
+  const engine = openaiChat({ kind: 'openai', base_url })
+  t.after(() => engine.close?.())
+  const answers = Array.from({ length: 40 }, async () => {
+    const read: ChatEvent[] = []
+    await collect(await engine.generate(streamed, live()), read)
+    assertEventOrder(read, 1)
+  })
+  await Promise.all(answers)
+  while (open > 0) await new Promise((resolve) => setImmediate(resolve))
+})
 
 type Subject = { upstream: ChatUpstream; engine: ReturnType<typeof openaiChat> }
 

@@ -59,6 +59,8 @@ export function replyDecoder(
       resumed?.resolve()
       resumed = null
       raw.destroy()
+      // It may be paused for `raw`, and a connection that is not read stays open.
+      to.resume()
     },
   }
 }
