@@ -5,6 +5,7 @@ import { after, afterEach, before, test } from 'node:test'
 import sharp from 'sharp'
 import { enterChild, isChildQueueFull } from '../../../server/media/children/concurrency-limit.ts'
 import { ANY_AGE } from '../../../server/platform/blobs/blobs.ts'
+import { armFailpoint } from '../../../server/platform/failpoint.ts'
 import { newColleague, newCustomer, startApp, type TestApp, type TestPerson } from '../../support/http/app.ts'
 import { type HttpResponse, send } from '../../support/http/send.ts'
 import { assertRefused, submit } from '../../support/http/videos-app.ts'
@@ -90,6 +91,55 @@ test('one file for several requests at once, with nothing left of the others', a
   for (const { status, body } of answers) assert.deepEqual([status, body.id], [200, answers[0]!.body.id])
   assert.equal((await filesOf(person)).length, 1)
   assert.equal(await blobs(), before + 1)
+})
+
+/** What a request that lost its process looks like from inside. */
+class Crash extends Error {
+  readonly code = '57P01'
+}
+
+test('a crash after the file was stored and before the job knows it: the file is there as an upload, and the next request makes another', async (t) => {
+  t.after(() => armFailpoint(undefined))
+  const person = await newCustomer(app)
+  const id = await completed(person)
+  armFailpoint('last_frame_created', () => {
+    throw new Crash()
+  })
+  assert.equal((await lastFrame(person, id)).status, 503)
+  const [stored] = await filesOf(person)
+  assert.ok(stored)
+  armFailpoint(undefined)
+  const { body: made } = await lastFrame(person, id)
+  assert.notEqual(made.id, stored.id)
+  assert.equal((await lastFrame(person, id)).body.id, made.id)
+  assert.equal((await send(app, 'GET', `/v1/files/${stored.id}`, person)).status, 200)
+})
+
+test('404 for a clip that is deleted while its last frame is made, and nothing of the file is left', async (t) => {
+  const person = await newCustomer(app)
+  const id = await completed(person)
+  const before = await blobs()
+  const client = await app.database.pool.connect()
+  t.after(async () => {
+    await client.query('rollback')
+    client.release()
+  })
+  const waiting = async (count: number): Promise<void> => {
+    const query = "select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'"
+    while ((await client.query(query)).rowCount !== count) await new Promise(setImmediate)
+  }
+  // Both wait for the row, in this order.
+  await client.query('begin')
+  await client.query('select from video_jobs where id = $1 for update', [id])
+  const deleted = send(app, 'DELETE', `/v1/videos/${id}`, person)
+  await waiting(1)
+  const drawn = lastFrame(person, id)
+  await waiting(2)
+  await client.query('rollback')
+  assert.equal((await deleted).status, 200)
+  assertRefused(await drawn, { status: 404, code: 'not_found' })
+  assert.deepEqual(await filesOf(person), [])
+  assert.equal(await blobs(), before - 1)
 })
 
 test('400 while the job is not completed, 404 for another organization’s, a malformed id and a deleted job', async () => {
