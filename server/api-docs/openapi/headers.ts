@@ -1,5 +1,4 @@
-import type { AnswerHeader, Endpoint } from '../../identity/caller/endpoint.ts'
-import { isCounted } from '../../identity/caller/rate-limit.ts'
+import { type AnswerHeader, type Endpoint, isCounted } from '../../identity/caller/endpoint.ts'
 
 type Json = Record<string, unknown>
 

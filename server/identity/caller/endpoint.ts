@@ -12,7 +12,7 @@ import { beginInTurn, takingTurnsAs } from '../../platform/turns.ts'
 import { networkOf } from '../login/attempts.ts'
 import { requireSameOrigin } from './csrf.ts'
 import type { Authenticator, Principal } from './principal.ts'
-import { countRequest, hasLimits, isCounted } from './rate-limit.ts'
+import { countRequest, hasLimits } from './rate-limit.ts'
 import { requireSomeBody, requireStorablePath } from './readable-request.ts'
 
 /** `signed_url` and `none` know no caller; the handler of the first checks the signature itself. */
@@ -159,6 +159,11 @@ function admission(who: Authenticator): Admit {
     const known = keyTaken && !hasLimits(ctx.config) ? who.recall(authorization) : null
     return known === null ? find(ctx, spec, request, reply) : noteCaller(request, known)
   }
+}
+
+/** Whether the requests of known callers count against the limit of their plan. */
+export function isCounted({ auth, counted = false }: { auth: Auth; counted?: boolean }): boolean {
+  return auth === 'api_key' || auth === 'api_key_or_session' || counted
 }
 
 function addRoute(http: FastifyInstance, live: LiveContext, spec: Endpoint, admit: Admit): void {

@@ -4,7 +4,6 @@ import type { Context } from '../../context.ts'
 import { timeOfStatement } from '../../platform/clock.ts'
 import type { Db } from '../../platform/db/db.ts'
 import { ApiError } from '../../platform/errors.ts'
-import type { Auth } from './endpoint.ts'
 import type { Principal } from './principal.ts'
 
 declare module '../../platform/db/db.ts' {
@@ -46,11 +45,6 @@ export async function countRequest(
       headers: headersOf({ limit, cost, ahead }),
     },
   )
-}
-
-/** Whether the requests of known callers count against the limit of their plan. */
-export function isCounted({ auth, counted = false }: { auth: Auth; counted?: boolean }): boolean {
-  return auth === 'api_key' || auth === 'api_key_or_session' || counted
 }
 
 /** Whether any plan limits requests. */
