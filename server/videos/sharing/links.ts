@@ -44,10 +44,12 @@ export async function createShareLink(
     if (shared.status !== 'completed' || shared.finished_at === null)
       throw new ApiError('conflict', `This job is ${shared.status}; it can be shared once it is completed.`)
     const now = ctx.clock.now()
+    const deleted_at = addSeconds(shared.finished_at, JOB_RETENTION_SECONDS)
+    // Its time is over, and the sweep is about to come.
+    if (deleted_at <= now) throw notFound('video')
     if ((await listLiveLinks(tx, { org_id, video_id, now })).length >= LIVE_LINKS_MAX)
       throw new ApiError('conflict', `This video has ${LIVE_LINKS_MAX} share links. Revoke one of them first.`)
     const token = randomBytes(TOKEN_BYTES).toString('base64url')
-    const deleted_at = addSeconds(shared.finished_at, JOB_RETENTION_SECONDS)
     const asked = addSeconds(now, days * DAY_SECONDS)
     const expires_at = asked < deleted_at ? asked : deleted_at
     const id = newId('share_link', now)

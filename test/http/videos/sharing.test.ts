@@ -206,6 +206,8 @@ test('a link ends with its clip, 30 days after that was completed', async (t) =>
   app.clock.advance(10 * DAY)
   const { body } = await share(await signedIn(), video, { expires_in_days: 30 })
   assert.equal(body.expires_at, completed_at + 30 * DAY)
+  app.clock.advance(20 * DAY + 1)
+  assertRefused(await share(await signedIn(), video), { status: 404, code: 'not_found' })
 })
 
 test('404 for a revoked link at once, and every other link of the clip works on', async () => {
