@@ -265,7 +265,7 @@ test('a failed video is tried again once its price was shown, once however often
   assert.deepEqual(await findBarriers(page), [])
   await screenshot('video-try-again')
   assert.equal(await jobsOf(app, own.org_id), 1)
-  await question.getByRole('button', { name: 'Generate' }).dblclick()
+  await question.getByRole('button', { name: 'Try again' }).dblclick()
   await page.waitForURL((url) => /\/videos\/video_/.test(url.pathname) && !url.pathname.endsWith(failed.id))
   assert.deepEqual(await promptsOf(own), ['It breaks', 'It breaks'])
   await app.tick()

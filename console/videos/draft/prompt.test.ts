@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { keepDialogue, missingNames, unpairedTag } from './prompt.ts'
+import { beginningOf, keepDialogue, missingNames, unpairedTag } from './prompt.ts'
 
 test('the dialogue of a proposal is that of the prompt, byte for byte, or the proposal is not offered', () => {
   const original = 'A cat. <d> Ｈｅｌｌｏ,\n$& you </d> A dog. <D>Wau</D>'
@@ -30,4 +30,10 @@ test('names of files that are not there are found, each once', () => {
   const files = { images: [1, 2], videos: [1], audio: [] }
   const prompt = '<Picture 2> <Picture 3> <Video 1> <Audio 1> <Picture 3> <Picture 0>'
   assert.deepEqual(missingNames(prompt, files), ['<Picture 3>', '<Audio 1>', '<Picture 0>'])
+})
+
+test('the beginning of a prompt ends with an ellipsis where it is cut, and never within a character', () => {
+  assert.equal(beginningOf(' A boat ', 6), 'A boat')
+  assert.equal(beginningOf('A boat and a ship', 8), 'A boat…')
+  assert.equal(beginningOf('🚤🚤🚤🚤', 3), '🚤🚤…')
 })

@@ -33,6 +33,17 @@ export function readablePrompt(prompt: string): string {
   return prompt.replaceAll(/<d>([\s\S]*?)<\/d>/g, '“$1”')
 }
 
+/** The beginning of a prompt for display, of at most `characters`, with an ellipsis where it goes on. */
+export function beginningOf(prompt: string, characters: number): string {
+  const text = Array.from(readablePrompt(prompt.trim()).slice(0, 2 * characters + 2))
+  return text.length <= characters
+    ? text.join('')
+    : `${text
+        .slice(0, characters - 1)
+        .join('')
+        .trimEnd()}…`
+}
+
 /**
  * A proposed prompt with the dialogue of the original put back, byte for byte. Null when it has more or fewer dialogues, so that it is not
  * known which is which; when it is empty, too long, or what the original is already.

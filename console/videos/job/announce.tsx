@@ -4,7 +4,7 @@ import { useText } from '../../text/use-text.ts'
 import { Link } from '../../ui/button.tsx'
 import { notify } from '../../ui/overlay/notifications.ts'
 import { toast } from '../../ui/overlay/toast.ts'
-import { readablePrompt } from '../draft/prompt.ts'
+import { beginningOf } from '../draft/prompt.ts'
 import type { VideoJob } from '../jobs/job.ts'
 import { useFailureReason } from './progress.tsx'
 
@@ -24,7 +24,7 @@ export function announce(videos: readonly VideoJob[]): void {
 function One({ video }: { video: VideoJob }) {
   const t = useText('videos')
   const reason = useFailureReason(video)
-  const prompt = readablePrompt(video.prompt.trim()).slice(0, NAME_CHARACTERS)
+  const prompt = beginningOf(video.prompt, NAME_CHARACTERS)
   const text = video.status === 'failed' ? t('ended.failed', { prompt, reason }) : t('ended.completed', { prompt })
   useNotification(text, [video])
   return (

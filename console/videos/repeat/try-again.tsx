@@ -74,7 +74,7 @@ function Question({ job, pricing, attempt: key, onClose }: QuestionProps) {
       open
       onOpenChange={(open) => !open && onClose()}
       title={t('try_again_title')}
-      confirmLabel={t('generate')}
+      confirmLabel={t('try_again')}
       danger={false}
       onConfirm={send}
     >

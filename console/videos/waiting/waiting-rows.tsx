@@ -9,7 +9,7 @@ import { IconButton } from '../../ui/button.tsx'
 import { Money } from '../../ui/data/format.tsx'
 import { useFailureText } from '../../ui/failure-text.ts'
 import { focusTitle } from '../../ui/title-focus.ts'
-import { readablePrompt } from '../draft/prompt.ts'
+import { beginningOf } from '../draft/prompt.ts'
 import { type Account, clipsOf, removeWaiting, sendFirst, type Waiting } from './list.ts'
 import { MAY_BE_MADE, sendAll } from './send.ts'
 
@@ -75,7 +75,7 @@ function WaitingRequest({ waiting, isFirst, model, onFirst, onRemove }: RequestP
   const clips = clipsOf(waiting)
   const reason = useFailureText(refusal && newFailure(refusal.status, refusal.code))
   const refused = refusal?.code === MAY_BE_MADE ? t('may_be_made') : t('refused', { reason })
-  const prompt = readablePrompt(request.prompt).slice(0, PROMPT_CHARACTERS)
+  const prompt = beginningOf(request.prompt, PROMPT_CHARACTERS)
   const pricing = model?.pricing[0]
   return (
     <li className="flex items-center gap-2 px-4 py-2">

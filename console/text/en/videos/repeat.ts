@@ -12,7 +12,6 @@ export default {
   try_again: 'Try again',
   try_again_title: 'Try again?',
   try_again_text: 'The same request is sent once more. It costs {{cost}}, and {{available}} is available.',
-  generate: 'Generate',
   /** Below the model in the form. */
   changed: {
     seconds: '{{model}} renders {{min}} to {{max}} s, so the length is {{to}} s, not {{from}} s.',

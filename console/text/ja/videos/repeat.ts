@@ -15,7 +15,6 @@ export default {
   try_again: 'もう一度作成',
   try_again_title: 'もう一度作成しますか？',
   try_again_text: '同じリクエストをもう一度送信します。料金は {{cost}}、利用可能額は {{available}} です。',
-  generate: '動画を作成',
   changed: {
     seconds: '{{model}} の長さは {{min}}〜{{max}} 秒のため、{{from}} 秒ではなく {{to}} 秒になります。',
     ratio: '{{model}} は {{from}} に対応していないため、アスペクト比は {{to}} になります。',
