@@ -44,14 +44,17 @@ async function receiveTogether(page: Page, count: number) {
 function countLive(): void {
   if (location.protocol === 'about:') return
   const counted = Object.assign(window, { live: false, ended: 0 })
+  const ended = new Set<string>()
   window.EventSource = class extends EventSource {
     constructor(url: string | URL) {
       super(url)
       this.addEventListener('ready', () => {
         counted.live = true
       })
-      this.addEventListener('own_video_ended', () => {
-        counted.ended += 1
+      // A job that changes while its end is read is sent once more.
+      this.addEventListener('own_video_ended', ({ data }) => {
+        ended.add(JSON.parse(data).id)
+        counted.ended = ended.size
       })
     }
   }
