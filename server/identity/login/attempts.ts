@@ -1,10 +1,10 @@
 import { createHmac } from 'node:crypto'
-import { isIPv4, isIPv6 } from 'node:net'
 import type { Kysely } from 'kysely'
 import type { Secrets } from '../../context.ts'
 import { addSeconds } from '../../platform/clock.ts'
 import type { Database } from '../../platform/db/db.ts'
 import { ApiError } from '../../platform/errors.ts'
+import { networkOf } from '../../platform/http/client-address.ts'
 import { deleteAttempt, deleteOldAttempts, insertAttempt, lockAttempts, nthNewestAttempt } from './store.ts'
 
 /** Failed sign-ins of one account, or from one address, before others must wait. Source: docs/api/console.md, Signing in. */
@@ -39,23 +39,6 @@ export async function countAttempt(
   throw new ApiError('rate_limit_exceeded', `Too many failed sign-ins. Please try again in ${wait}s.`, {
     headers: { 'retry-after': String(wait) },
   })
-}
-
-/** What counts as one address: an IPv4 address, or the /64 of an IPv6 one, which is what one customer is given. */
-export function networkOf(address: string): string {
-  const plain = address.replace(/%.*$/, '').toLowerCase()
-  const mapped = /^(?:0*:)*:?(?:ffff:)(\d+\.\d+\.\d+\.\d+)$/.exec(plain)?.[1]
-  if (mapped !== undefined && isIPv4(mapped)) return mapped
-  if (!isIPv6(plain)) return plain
-  const [head = '', tail] = plain.split('::', 2) as [string, string?]
-  const left = head === '' ? [] : head.split(':')
-  const right = tail === undefined || tail === '' ? [] : tail.split(':')
-  const gap = tail === undefined ? 0 : 8 - left.length - right.length
-  const groups = [...left, ...Array<string>(Math.max(0, gap)).fill('0'), ...right]
-  return `${groups
-    .slice(0, 4)
-    .map((group) => Number.parseInt(group, 16).toString(16))
-    .join(':')}::/64`
 }
 
 /**

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { networkOf } from './attempts.ts'
+import { networkOf } from './client-address.ts'
 
 test('an IPv4 address stands for itself, also when it comes mapped into IPv6', () => {
   assert.equal(networkOf('203.0.113.9'), '203.0.113.9')
