@@ -1,11 +1,13 @@
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { createServer, type RequestListener, type ServerResponse } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import { connect } from 'node:net'
-import { after, before, test } from 'node:test'
+import { after, before, type TestContext, test } from 'node:test'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { leaseUntilClosed, openByteBudget } from '../../server/platform/http/body/byte-budget.ts'
-import { WAITING_MAX } from '../../server/platform/http/connections.ts'
+import { boundConnections, endAfterAnswer, WAITING } from '../../server/platform/http/connections.ts'
 import { openHttp } from '../../server/platform/http/server.ts'
 import { silentLog } from '../../server/platform/log.ts'
 import { rawConnection } from '../support/http/raw-http.ts'
@@ -58,7 +60,10 @@ function closeGate(): void {
   })
 }
 
-const get = (path: string) => `GET ${path} HTTP/1.1\r\nhost: kinora\r\nx-padding: ${'x'.repeat(100)}\r\n\r\n`
+const get = (path: string, headers: Record<string, string> = {}) => {
+  const lines = Object.entries({ host: 'kinora', ...headers }).map(([name, value]) => `${name}: ${value}\r\n`)
+  return `GET ${path} HTTP/1.1\r\n${lines.join('')}\r\n`
+}
 const post = (path: string, ...lines: string[]) =>
   ['POST '.concat(path, ' HTTP/1.1'), 'host: kinora', 'content-type: application/json', ...lines, '', ''].join('\r\n')
 const manyTurns = async () => {
@@ -69,7 +74,9 @@ test('requests of one connection run one after another, few wait for theirs, and
   closeGate()
   const count = 5_000
   const connection = await rawConnection(url)
-  const written = connection.write(Array.from({ length: count }, (_, i) => get(`/gate/${i}`)).join(''))
+  // As long as those of a browser: one read brings no more than may wait.
+  const padding = { 'x-padding': 'x'.repeat(2000) }
+  const written = connection.write(Array.from({ length: count }, (_, i) => get(`/gate/${i}`, padding)).join(''))
   while (gate.started === 0) await nextTurn()
   await manyTurns()
   assert.equal(gate.started, 1)
@@ -95,11 +102,110 @@ test('the client of a request that runs is known to be gone at once, also when o
   assert.equal(gate.started, 1)
 })
 
-test('of more tiny requests in one go than any client sends the first are answered, and the connection ends', async () => {
+test('as many requests as may wait behind one are answered', async () => {
   const connection = await rawConnection(url)
-  await connection.write('GET /now HTTP/1.1\r\nhost:x\r\n\r\n'.repeat(2000))
-  for (let i = 0; i <= WAITING_MAX; i++) assert.equal((await connection.answer()).status, 200)
-  await assert.rejects(connection.answer(), /connection ended/)
+  await connection.write(get('/now').repeat(WAITING.connection + 1))
+  for (let i = 0; i <= WAITING.connection; i++) assert.equal((await connection.answer()).status, 200)
+  connection.close()
+})
+
+test('a connection ends at once when one read brings more requests than may wait, however long the first of them runs', async () => {
+  closeGate()
+  const connection = await rawConnection(url)
+  connection.socket.on('error', () => {})
+  await connection.write(get('/gate/1') + get('/now').repeat(1500))
+  await assert.rejects(connection.answer(), /connection ended after 0 bytes/)
+  assert.ok(gate.started <= 1)
+  gate.open()
+})
+
+/** A server of its own that answers nothing until the test does, and how many requests wait on its connections. */
+async function stalledServer(t: TestContext, handler: RequestListener, limits: Partial<typeof WAITING>) {
+  const server = createServer(boundConnections(handler, limits))
+  const ends = new Set<Socket>()
+  server.on('connection', (socket) => {
+    ends.add(socket)
+    socket.once('close', () => ends.delete(socket))
+  })
+  server.listen(0, '0.0.0.0')
+  await once(server, 'listening')
+  t.after(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  const { port } = server.address() as AddressInfo
+  /** A connection from an address of this machine, with a request that runs and `waiting` behind it. Its end, once it has one. */
+  const send = async (localAddress: string, waiting: number) => {
+    const before = new Set(ends)
+    const socket = connect({ port, host: '127.0.0.1', localAddress })
+    socket.on('error', () => {})
+    await once(socket, 'connect')
+    const accepted = () => [...ends].find((each) => !before.has(each))
+    while (!accepted()) await nextTurn()
+    const end = accepted()!
+    const bytes = get('/').repeat(1 + waiting)
+    socket.write(bytes)
+    while (!end.destroyed && end.bytesRead < bytes.length) await nextTurn()
+    return { socket, end }
+  }
+  return { send }
+}
+
+test('the connections of one network may have so many waiting requests and no more; other networks are not affected', async (t) => {
+  const { send } = await stalledServer(t, () => {}, { connection: 10, network: 20 })
+  const first = await send('127.0.0.1', 10)
+  const second = await send('127.0.0.1', 10)
+  const third = await send('127.0.0.1', 1)
+  const other = await send('127.0.0.2', 10)
+  const ends = [first, second, third, other]
+  assert.deepEqual(
+    ends.map(({ end }) => end.destroyed),
+    [false, false, true, false],
+  )
+  first.socket.destroy()
+  await once(first.end, 'close')
+  assert.equal((await send('127.0.0.1', 10)).end.destroyed, false)
+})
+
+test('when a process has as many waiting requests as it takes, the connection that has waited longest makes room', async (t) => {
+  const { send } = await stalledServer(t, () => {}, { connection: 10, process: 20 })
+  const ends = []
+  for (const host of [1, 2, 3]) ends.push((await send(`127.0.0.${host}`, 10)).end)
+  assert.deepEqual(
+    ends.map(({ destroyed }) => destroyed),
+    [true, false, false],
+  )
+})
+
+test('no more may follow a request behind whose answer the connection ends', async (t) => {
+  const { send } = await stalledServer(t, (request) => endAfterAnswer(request, { discard: false }), { connection: 10 })
+  assert.equal((await send('127.0.0.1', 10)).end.destroyed, false)
+  assert.equal((await send('127.0.0.1', 11)).end.destroyed, true)
+})
+
+test('a response that is not read ends with its connection soon once requests wait behind it', async (t) => {
+  const large = Buffer.alloc(32 * MEBIBYTE)
+  const { send } = await stalledServer(t, (_, response) => void response.end(large), { unread_seconds: 0.05 })
+  const alone = await send('127.0.0.1', 0)
+  alone.socket.pause()
+  const { socket, end } = await send('127.0.0.1', 1)
+  socket.pause()
+  await once(end, 'close')
+  assert.equal(alone.end.destroyed, false)
+})
+
+test('a request may run as long as it likes while others wait behind it', async (t) => {
+  const running: ServerResponse[] = []
+  const { send } = await stalledServer(t, (_, response) => void running.push(response), { unread_seconds: 0.01 })
+  const { end } = await send('127.0.0.1', 1)
+  const other = await send('127.0.0.1', 0)
+  // Longer than the limit: as long as another connection takes to be cut.
+  running.at(-1)!.end(Buffer.alloc(32 * MEBIBYTE))
+  other.socket.pause()
+  other.socket.write(get('/'))
+  await once(other.end, 'close')
+  await manyTurns()
+  assert.equal(end.destroyed, false)
 })
 
 test('of many requests as many run as their bytes have room, and little more than those is read', async () => {

@@ -1,12 +1,16 @@
-import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http'
+import type { IncomingMessage, RequestListener, Server } from 'node:http'
 import type { Socket } from 'node:net'
 import { limitPieces } from './body/short-chunks.ts'
+import { networkOf } from './client-address.ts'
 
 /**
- * Requests of one connection that may wait behind an unanswered one: one read of 64 KiB brings them all, and they cannot be put back. As many
- * as have a credential fit in one read; the connection of a client that sends more ends behind the answers to these.
+ * How many requests may wait behind unanswered ones: of a connection, of a network, of the process. One read of 64 KiB brings up to 2,000, and
+ * Node has made a request and a response of each, some 2 KB, before the connection can be paused: a client that sends more than may wait is cut
+ * off. Proxies and SDKs send none ahead, programs that do have about ten on their way (apt 10, browsers once 4 to 32). `unread_seconds`: how long
+ * a client with waiting requests may take nothing of a response.
  */
-export const WAITING_MAX = 512
+export const WAITING = { connection: 64, network: 512, process: 4096, unread_seconds: 30 }
+/** Fewer may wait while the connection is still read from. */
 const FEW = 32
 /** A body that is refused unread is read away when it is this small, and the connection goes on. */
 const SMALL_BODY_BYTES = 4 * 1024 * 1024
@@ -20,29 +24,52 @@ const LINGER_BYTES_MAX = 128 * 1024 * 1024
 const ENDING = Symbol('ending')
 /** How many requests of the connection wait for room for their bodies. */
 const PAUSES = Symbol('pauses')
-type Exchange = { request: IncomingMessage; response: ServerResponse }
 type Marked = Socket & { [ENDING]?: true; [PAUSES]?: number }
 /** Requests of a connection that wait for their turn. `bytes_read`: by the connection when the first of them began to wait. */
-type Line = { waiting: number; bytes_read: number; overrun: boolean; paused: boolean }
+type Line = {
+  socket: Socket
+  network: string
+  waiting: number
+  bytes_read: number
+  paused: boolean
+  unread: NodeJS.Timeout | undefined
+}
+type Lines = { enter(line: Line): void; leave(line: Line, count: number): void }
 
 /**
  * Handles the requests of a connection one after another, as other servers do: whoever sends many without waiting for answers has no more of
- * them worked on than with one on each connection. Nothing behind `endAfterAnswer` reaches `handler`.
+ * them worked on than with one on each connection, and no more of them kept than `limits`. Nothing behind `endAfterAnswer` reaches `handler`.
  */
-export function boundConnections(handler: RequestListener): RequestListener {
-  const lines = new WeakMap<Socket, Line>()
+export function boundConnections(handler: RequestListener, changes: Partial<typeof WAITING> = {}): RequestListener {
+  const lines = countWaiting({ ...WAITING, ...changes })
+  const known = new WeakMap<Socket, Line>()
   return (request, response) => {
     const socket: Marked = request.socket
-    if (socket[ENDING]) return void socket.pause()
-    limitPieces(request)
-    // Node gives a response its socket when those before it have been sent.
-    if (response.socket !== null) return handler(request, response)
-    let line = lines.get(socket)
-    if (!line) {
-      line = openLine(socket)
-      lines.set(socket, line)
+    if (!socket[ENDING]) {
+      limitPieces(request)
+      // Node gives a response its socket when those before it have been sent.
+      if (response.socket !== null) return handler(request, response)
     }
-    waitInLine(line, { request, response }, handler)
+    // What the read that ended it has brought as well.
+    if (socket.destroyed) return
+    let line = known.get(socket)
+    if (!line) {
+      line = openLine(socket, lines)
+      known.set(socket, line)
+    }
+    if (line.waiting === 0) line.bytes_read = socket.bytesRead
+    lines.enter(line)
+    if (socket[ENDING]) return void socket.pause()
+    pauseLong(line)
+    response.once('socket', () => {
+      if (socket.destroyed) return
+      lines.leave(line, 1)
+      if (line.waiting === 0 && line.paused) {
+        line.paused = false
+        socket.resume()
+      }
+      if (!isEnding(socket)) handler(request, response)
+    })
   }
 }
 
@@ -118,34 +145,74 @@ export function hasLargeBody({ headers }: IncomingMessage): boolean {
   return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > SMALL_BODY_BYTES
 }
 
-function openLine(socket: Socket): Line {
-  const line: Line = { waiting: 0, bytes_read: 0, overrun: false, paused: false }
+function openLine(socket: Socket, lines: Lines): Line {
+  const network = networkOf(socket.remoteAddress ?? '')
+  const line: Line = { socket, network, waiting: 0, bytes_read: 0, paused: false, unread: undefined }
   // Node resumes reading when its own buffers have drained.
   socket.on('resume', () => {
     if (line.paused) socket.pause()
   })
+  socket.once('close', () => lines.leave(line, line.waiting))
   return line
 }
 
-function waitInLine(line: Line, { request, response }: Exchange, handler: RequestListener): void {
-  const { socket } = request
-  if (line.overrun) return
-  if (line.waiting === 0) line.bytes_read = socket.bytesRead
-  line.waiting += 1
-  line.overrun = line.waiting > WAITING_MAX
-  // While it is read from, the end of a connection is noticed at once: few may wait meanwhile, and what one more read brings.
-  if (line.waiting > FEW || socket.bytesRead > line.bytes_read) {
-    line.paused = true
-    socket.pause()
+/** While it is read from, the end of a connection is noticed at once: few may wait meanwhile, and what one more read brings. */
+function pauseLong(line: Line): void {
+  if (line.waiting <= FEW && line.socket.bytesRead === line.bytes_read) return
+  line.paused = true
+  line.socket.pause()
+}
+
+/** Counts the waiting requests of a process, and cuts connections off where they are too many. */
+function countWaiting(limits: typeof WAITING): Lines {
+  const networks = new Map<string, number>()
+  /** Those with waiting requests, by when they began to wait. */
+  const lines = new Set<Line>()
+  let total = 0
+  const add = (line: Line, count: number) => {
+    total += count
+    line.waiting += count
+    const ofNetwork = (networks.get(line.network) ?? 0) + count
+    if (ofNetwork > 0) networks.set(line.network, ofNetwork)
+    else networks.delete(line.network)
+    return ofNetwork
   }
-  const isOver = line.overrun
-  response.once('socket', () => {
-    if (isOver) return socket.destroySoon()
-    line.waiting -= 1
-    if (line.waiting === 0 && line.paused) {
-      line.paused = false
-      socket.resume()
-    }
-    if (!socket.destroyed && !isEnding(socket)) handler(request, response)
-  })
+  const leave = (line: Line, count: number) => {
+    add(line, -count)
+    if (line.waiting > 0) return
+    lines.delete(line)
+    clearInterval(line.unread)
+  }
+  const cutOff = (line: Line) => {
+    line.socket.destroy()
+    leave(line, line.waiting)
+  }
+  return {
+    leave,
+    enter(line) {
+      const ofNetwork = add(line, 1)
+      if (line.waiting === 1) {
+        lines.add(line)
+        line.unread = onceUnread(line.socket, limits.unread_seconds, () => cutOff(line))
+      }
+      if (line.waiting > limits.connection || ofNetwork > limits.network) cutOff(line)
+      if (total > limits.process) for (const longest of lines) return cutOff(longest)
+    },
+  }
+}
+
+/** Calls back when a client has taken nothing of what waits for it from one look to the next. */
+function onceUnread(socket: Socket, seconds: number, callBack: () => void): NodeJS.Timeout {
+  const position = () => {
+    // What of one long write the system has not taken yet; Node does not declare it.
+    const unsent = (socket as { _handle?: { writeQueueSize?: number } })._handle?.writeQueueSize ?? 0
+    return socket.writableLength === 0 ? null : `${socket.bytesWritten - socket.writableLength} ${unsent}`
+  }
+  let last = position()
+  const timer = setInterval(() => {
+    const now = position()
+    if (now !== null && now === last) callBack()
+    last = now
+  }, seconds * 1000)
+  return timer.unref()
 }
