@@ -6,6 +6,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib'
 import type { Endpoint } from '../../server/identity/caller/endpoint.ts'
 import { openByteBudget } from '../../server/platform/http/body/byte-budget.ts'
+import { DECODER_BYTES } from '../../server/platform/http/body/coded.ts'
 import { OPEN_BODY_BYTES_MAX } from '../../server/platform/http/body/parsers.ts'
 import { JSON_DEPTH_MAX, JSON_VALUES_MAX } from '../../server/platform/json/scan.ts'
 import { newCustomer, startApp, type TestApp, type TestPerson, videoBody } from '../support/http/app.ts'
@@ -134,6 +135,59 @@ test('bodies are read as far as their organization has room for them: 429 after 
   while (budget.held() > 0) await nextTurn()
   assert.equal((await sendRaw(own, one, '{}')).status, 400)
   await own.close()
+})
+
+/** The beginning of a zstd frame: its block comes out only once it is complete, which it never is. */
+function unfinishedBlock(bytes: number): Buffer {
+  const block = Buffer.alloc(9 + bytes, 'A')
+  block.set([0x28, 0xb5, 0x2f, 0xfd, 0, 0x68])
+  block.writeUIntLE((128 * 1024 * 8) | 4, 6, 3)
+  return block
+}
+
+test('a compressed body counts what was received of it and its decoder, also when nothing has come out yet', async () => {
+  const budget = openByteBudget({ total: 20 * MEBIBYTE, owner: 3.5 * MEBIBYTE, wait_seconds: 0.05 })
+  const own = await startApp({ budget })
+  const [one, other] = [await newCustomer(own), await newCustomer(own)]
+  const small = gzipSync(JSON.stringify(videoBody()))
+  const sendSmall = (person: TestPerson) =>
+    sendRaw(own, { key: person.key, headers: { 'content-encoding': 'gzip' } }, small)
+  assert.equal((await sendSmall(one)).status, 200)
+  assert.equal(budget.held(), 0)
+  const bytes = unfinishedBlock(120_000)
+  // The last of them exceeds the share, as one may.
+  const parked = []
+  for (let i = 0; i < 6; i++) {
+    const connection = await rawConnection(own.url)
+    const head = ['POST /v1/videos HTTP/1.1', 'host: kinora', `authorization: Bearer ${one.key}`]
+    head.push('content-type: application/json', 'content-encoding: zstd', 'content-length: 1000000', '', '')
+    await connection.write(head.join('\r\n'))
+    await connection.write(bytes)
+    parked.push(connection)
+    while (budget.held() < (i + 1) * (DECODER_BYTES.zstd + bytes.length)) await nextTurn()
+  }
+  assertRefused(await sendSmall(one), { status: 429, type: 'rate_limit_error', code: 'too_many_requests' })
+  assert.equal((await sendSmall(other)).status, 200)
+  for (const { close } of parked) close()
+  while (budget.held() > 0) await nextTurn()
+  assert.equal((await sendSmall(one)).status, 200)
+  await own.close()
+})
+
+test('415 for a compressed body on every route that needs no credential, before it is decoded', async () => {
+  const routes = app.app.endpoints.filter((each) => isOpen(each) && each.body)
+  for (const { method, path } of routes) {
+    for (const coding of ['gzip', 'deflate', 'br', 'zstd', 'compress']) {
+      const lines = ['content-type: application/json', `content-encoding: ${coding}`, 'content-length: 100']
+      const answer = await answerToHead(`${method} ${path} HTTP/1.1`, ...lines)
+      assert.deepEqual([answer.status, codeOf(answer)], [415, 'unsupported_media_type'], `${path} ${coding}`)
+      assert.match(JSON.parse(String(answer.body)).error.message, /Content-Encoding/)
+    }
+    const headers = { 'content-type': 'application/json', 'content-encoding': 'identity' }
+    const answer = await fetch(app.url + path, { method, headers, body: '{}' })
+    assert.equal(answer.status, 400, path)
+    await answer.body?.cancel()
+  }
 })
 
 const CODINGS: ReadonlyArray<[name: string, encode: (bytes: Buffer) => Buffer]> = [

@@ -7,7 +7,7 @@ import { takingTurnsAs } from '../../turns.ts'
 import { whileConnected } from '../abort-on-disconnect.ts'
 import { discardBody, endAfterAnswer, hasLargeBody, pauseConnection } from '../connections.ts'
 import type { Lease } from './byte-budget.ts'
-import { bodyTooLarge, codingOf, readCoded } from './coded.ts'
+import { bodyMayNotBeCoded, bodyTooLarge, codingOf, readCoded } from './coded.ts'
 
 /** JSON bodies over this are `413 request_too_large`. Source: contract 1.1. */
 export const JSON_BYTES_MAX = 64 * 1024 * 1024
@@ -136,10 +136,11 @@ function collectJson(reading: Reading, done: Done): void {
   payload.on('data', onData).on('end', end).on('error', end)
 }
 
-/** A compressed body. The limit is for the bytes that come out. */
+/** A compressed body. The limit is for the bytes that come out. Without a lease nothing would count what a decoder takes. */
 async function readCodedJson(request: FastifyRequest, reading: Reading): Promise<unknown> {
   const { body_bytes_max, lease } = reading
   const coding = codingOf(request)
+  if (coding !== null && lease === null) throw bodyMayNotBeCoded(coding)
   const pieces = await readCoded(request.raw, { coding, bytes_max: body_bytes_max, lease })
   const size_bytes = pieces.reduce((sum, { length }) => sum + length, 0)
   return size_bytes === 0 ? undefined : parsed(pieces, size_bytes, reading)
