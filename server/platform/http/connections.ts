@@ -1,6 +1,6 @@
 import type { IncomingMessage, RequestListener, Server } from 'node:http'
 import type { Socket } from 'node:net'
-import { limitPieces } from './body/short-chunks.ts'
+import { limitPieces, skipParts } from './body/short-chunks.ts'
 import { networkOf } from './client-address.ts'
 
 /**
@@ -184,6 +184,7 @@ function countWaiting(limits: typeof WAITING): Lines {
     clearInterval(line.unread)
   }
   const cutOff = (line: Line) => {
+    skipParts(line.socket, 'head')
     line.socket.destroy()
     leave(line, line.waiting)
   }

@@ -7,12 +7,12 @@ const PIECES = 250
 const BYTES_EACH = 64
 const LINGER_MS = 1000
 
-/** The place of what a parser of Node calls with each piece of a body. */
-const ON_BODY = 3
+/** The places of what a parser of Node calls at the head of each request, and with each piece of a body. */
+const CALLED = { head: 2, body: 3 }
 
 /** What Node does not declare: its parser drops what comes for a request that is dumped, and a socket knows what it answers. */
-type Inside = { _dumped?: boolean; socket: Socket & { _httpMessage?: ServerResponse | null; parser?: Parser | null } }
-type Parser = { [ON_BODY]: unknown }
+type Inside = { _dumped?: boolean; socket: Parsed & { _httpMessage?: ServerResponse | null } }
+type Parsed = Socket & { parser?: Record<number, unknown> | null }
 
 /**
  * Ends a request whose body comes in pieces that are not worth their handling: each costs a few µs and 600 bytes, and one byte in a chunk of
@@ -38,11 +38,27 @@ export function limitPieces(request: IncomingMessage): void {
   }
 }
 
+/**
+ * One read of 64 KiB brings 10,000 pieces or 2,000 requests, and cannot be stopped in their midst: without anything to call, the parser passes over
+ * them. For connections that are about to end.
+ */
+export function skipParts(socket: Parsed, part: keyof typeof CALLED): void {
+  const { parser } = socket
+  const place = CALLED[part]
+  if (!parser || typeof parser[place] !== 'function') return
+  const call = parser[place]
+  parser[place] = null
+  // The next connection may be given this parser.
+  socket.once('close', () => {
+    parser[place] = call
+  })
+}
+
 function refuse(request: IncomingMessage): void {
   const inside = request as Inside
   const { socket } = inside
   inside._dumped = true
-  skipPieces(inside)
+  skipParts(socket, 'body')
   const text = 'The body comes in very short pieces. Send it in chunks of some KB.'
   const isAnswered = socket._httpMessage?.headersSent ?? true
   if (!isAnswered && 'server' in socket)
@@ -53,16 +69,4 @@ function refuse(request: IncomingMessage): void {
   socket.pause()
   // Closed at once, with bytes unread, it would take the answer with it.
   setTimeout(() => socket.destroy(), LINGER_MS).unref()
-}
-
-/** One read of 64 KiB brings 10,000 pieces, and cannot be stopped in their midst: without anything to call, the parser passes over them. */
-function skipPieces({ socket }: Inside): void {
-  const { parser } = socket
-  if (!parser || typeof parser[ON_BODY] !== 'function') return
-  const onBody = parser[ON_BODY]
-  parser[ON_BODY] = null
-  // The next connection may be given this parser.
-  socket.once('close', () => {
-    parser[ON_BODY] = onBody
-  })
 }
