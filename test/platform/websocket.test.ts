@@ -233,14 +233,25 @@ test('a client that never reads holds its producer back and is cut off; its memo
   await client.closed
 })
 
-test('503 for one connection too many, of one owner and of all; room again when one ends', async () => {
+test('429 for one connection too many of one owner, 503 of all; room again when one ends', async () => {
   const { url, sockets } = await startEcho({ limits: { connections_max: 3, per_owner_max: 2 } })
   const open = (owner: string) => openSocket(url, { ...PATH, headers: { owner } })
   const clients = [await open('a'), await open('a')]
-  const refused = await handshake(url, { owner: 'a' }, 'GET /echo')
-  assert.deepEqual([refused.status, JSON.parse(String(refused.body)).error.code], [503, 'server_is_overloaded'])
+  const refusal = async (owner: string) => {
+    const { status, body } = await handshake(url, { owner }, 'GET /echo')
+    const { code, message } = JSON.parse(String(body)).error
+    return [status, code, message]
+  }
+  const own = 'Your organization has 2 WebSocket connections. Close one, or use server-sent events.'
+  assert.deepEqual(await refusal('a'), [429, 'too_many_requests', own])
   clients.push(await open('b'))
-  assert.equal((await handshake(url, { owner: 'c' }, 'GET /echo')).status, 503)
+  assert.deepEqual(
+    await refusal('a'),
+    [429, 'too_many_requests', own],
+    'its own limit is the one it can do something about',
+  )
+  const all = 'The service has too many WebSocket connections. Try again shortly, or use server-sent events.'
+  assert.deepEqual(await refusal('c'), [503, 'server_is_overloaded', all])
   await clients[0]!.close()
   while (sockets.count() > 2) await nextTurn()
   clients[0] = await open('c')

@@ -48,7 +48,8 @@ export type Sockets = {
   attach(http: FastifyInstance): void
   /**
    * Ends the handshake of this request and serves the connection; what `serve` returns gets its messages. Null when the request asked
-   * for no upgrade. Throws ApiError for a handshake that is not valid, `server_is_overloaded` when there are too many connections.
+   * for no upgrade. Throws ApiError for a handshake that is not valid, `too_many_requests` when the owner has too many connections,
+   * `server_is_overloaded` when the process has.
    */
   accept(call: Handshake): FastifyReply | null
   /** Notifies every connection that the service shuts down and resolves when all are closed; what is left after the time is cut. */
@@ -190,8 +191,12 @@ function upgrade(
 function requireRoom(open: ReadonlySet<Open>, owner: string, { connections_max, per_owner_max }: SocketLimits): void {
   let own = 0
   for (const each of open) if (each.owner === owner) own += 1
-  if (own < per_owner_max && open.size < connections_max) return
-  const text = 'There are too many WebSocket connections. Close one, or use server-sent events.'
+  if (own >= per_owner_max) {
+    const text = `Your organization has ${own} WebSocket connections. Close one, or use server-sent events.`
+    throw new ApiError('too_many_requests', text)
+  }
+  if (open.size < connections_max) return
+  const text = 'The service has too many WebSocket connections. Try again shortly, or use server-sent events.'
   throw overloaded('sockets', text)
 }
 
