@@ -58,11 +58,12 @@ export async function startRun(
 }
 
 /**
- * Why an answer of which nothing has come may be asked for later: what it needs is not there now, or the connection to its engine was lost.
+ * Why an answer of which nothing has come may be asked for later: what it needs is away or taken, or the connection to its engine was lost.
  * Null for any other error, which would come again.
  */
 export function whyLater(error: unknown): 'away' | 'lost' | null {
-  if (apiErrorOf(error).code === 'server_is_overloaded') return 'away'
+  const { code } = apiErrorOf(error)
+  if (code === 'too_many_requests' || code === 'server_is_overloaded') return 'away'
   const { cause } = error as Error
   return cause instanceof EngineError && cause.connection_lost ? 'lost' : null
 }

@@ -1,11 +1,11 @@
 import { isUtf8 } from 'node:buffer'
 import type { ChatPart } from '../../engines/chat/contract.ts'
 import { cleanFilename } from '../../files/filename.ts'
+import { busyProblem, ChildrenBusy } from '../../media/children/concurrency-limit.ts'
 import { PdfError, type PdfFault, renderPdf } from '../../media/pdf/render.ts'
 import { checkPicture, ProbeError } from '../../media/probe/probe.ts'
 import { type MediaFamily, recognizeBytes } from '../../media/probe/recognize.ts'
 import { utf8Slices } from '../../platform/bytes.ts'
-import { overloaded } from '../../platform/errors.ts'
 import { turnTaker } from '../../platform/turns.ts'
 import { tooLarge } from './inline.ts'
 import {
@@ -134,9 +134,8 @@ async function pagesOf(
   { org_id, lease, budget, signal }: Pick<PartWork, 'org_id' | 'lease'> & { budget: Budget; signal: AbortSignal },
 ): Promise<ChatPart[]> {
   const pages = await renderPdf(bytes, { owner: org_id, signal }).catch((error: unknown) => {
-    if (!(error instanceof PdfError)) throw error
-    if (error.fault !== 'busy') throw refuse(source, PDF_PROBLEMS[error.fault])
-    throw overloaded('media_children', 'Too many PDFs are being read at the moment. Try again shortly.')
+    if (error instanceof ChildrenBusy) throw busyProblem(error, 'PDFs')
+    throw error instanceof PdfError ? refuse(source, PDF_PROBLEMS[error.fault]) : error
   })
   // One piece was already counted for the part itself.
   const size_bytes = pages.reduce((sum, page) => sum + page.length, 0)
@@ -148,7 +147,7 @@ async function pagesOf(
   })
 }
 
-const PDF_PROBLEMS: Record<Exclude<PdfFault, 'busy'>, string> = {
+const PDF_PROBLEMS: Record<PdfFault, string> = {
   unreadable: 'the PDF is damaged or has no pages. Export it again.',
   encrypted: 'the PDF is protected by a password. Remove the protection.',
   too_many_pages: 'the PDF has more than 50 pages. Send fewer pages at a time.',

@@ -4,7 +4,6 @@ import { setImmediate as settled } from 'node:timers/promises'
 import {
   CHILDREN_DEFAULT,
   type ChildKind,
-  ChildrenBusy,
   enterChild,
   limitChildren,
   WAITING_MAX,
@@ -54,7 +53,7 @@ test('a full queue refuses at once, and an aborted wait frees its place', async 
   const leaves = [await enterChild('document'), await enterChild('document')]
   const left = new AbortController()
   const waiting = Array.from({ length: WAITING_MAX }, () => enterChild('document', { signal: left.signal }))
-  await assert.rejects(enterChild('document'), ChildrenBusy)
+  await assert.rejects(enterChild('document'), { name: 'ChildrenBusy', limit: 'process' })
   const other = enterChild('moderation')
   left.abort(new Error('left'))
   for (const each of waiting) await assert.rejects(each, { message: 'left' })
@@ -69,7 +68,7 @@ test("one owner's documents delay another's by one, and leave half of the places
   const started: string[] = []
   const leaves = [await ask('document', started), await ask('document', started)]
   const many = Array.from({ length: WAITING_OF_ONE_MAX }, () => ask('document', started, 'many', 'many'))
-  await assert.rejects(ask('document', started, 'many', 'many'), ChildrenBusy)
+  await assert.rejects(ask('document', started, 'many', 'many'), { name: 'ChildrenBusy', limit: 'owner' })
   const one = ask('document', started, 'one', 'one')
   for (const leave of leaves) leave()
   ;(await one)()
@@ -82,7 +81,7 @@ test('thumbnails delay a render of another organization by one, and a render lea
   const started: string[] = []
   const leaves = [await ask('variant', started, 'many', 'many'), await ask('variant', started, 'many', 'many')]
   const many = Array.from({ length: WAITING_OF_ONE_MAX }, () => ask('variant', started, 'many', 'many'))
-  await assert.rejects(ask('variant', started, 'many', 'many'), ChildrenBusy)
+  await assert.rejects(ask('variant', started, 'many', 'many'), { name: 'ChildrenBusy', limit: 'owner' })
   const render = ask('render', started, 'render', 'one')
   leaves[0]!()
   const leaveRender = await render

@@ -1,4 +1,5 @@
 import { availableParallelism } from 'node:os'
+import { ApiError, overloaded } from '../../platform/errors.ts'
 import { type FairQueue, openFairQueue } from '../../platform/fair-queue.ts'
 
 /** What a child does. Renders and repair take minutes, the others seconds. */
@@ -12,10 +13,27 @@ export const WAITING_MAX = 64
 /** Most of them that one owner may have waiting: half of the places are left to others. */
 export const WAITING_OF_ONE_MAX = WAITING_MAX / 2
 
-/** The queue for a child of this kind is full. Nothing was started; the same work may be tried again later. */
+/** As many children of this kind wait as may, of the owner or of the process. Nothing was started; the same work may be tried again later. */
 export class ChildrenBusy extends Error {
   override name = 'ChildrenBusy'
+  readonly limit: 'owner' | 'process'
+
+  constructor(kind: ChildKind, limit: 'owner' | 'process') {
+    super(`The queue for a child process is full: ${kind}, limit of the ${limit}.`)
+    this.limit = limit
+  }
 }
+
+/** The error for the client. `things`: what the children are for, such as PDFs. */
+export function busyProblem(error: ChildrenBusy, things: string): ApiError {
+  const options = { retry_after_seconds: BUSY_SECONDS, cause: error }
+  if (error.limit === 'process')
+    return overloaded('media_children', `Too many ${things} are waiting. Try again in a few seconds.`, options)
+  const text = `Your organization has ${WAITING_OF_ONE_MAX} ${things} waiting. Wait for answers before you send more.`
+  return new ApiError('too_many_requests', text, options)
+}
+
+const BUSY_SECONDS = 5
 
 /** Sets how many children this process runs at once, at least 2, without the one more of `enterChild`. Running ones are not stopped. */
 export function limitChildren(max: number): void {
@@ -46,8 +64,8 @@ export async function enterChild(
   signal?.throwIfAborted()
   const queue = queueOf(kind)
   const line = owner ?? ''
-  if (isChildQueueFull(kind) || (owner !== undefined && queue.size(line) >= WAITING_OF_ONE_MAX))
-    throw new ChildrenBusy(`The queue for a child process is full: ${kind}.`)
+  if (owner !== undefined && queue.size(line) >= WAITING_OF_ONE_MAX) throw new ChildrenBusy(kind, 'owner')
+  if (isChildQueueFull(kind)) throw new ChildrenBusy(kind, 'process')
   const { promise, resolve, reject } = Promise.withResolvers<void>()
   queue.add(line, resolve)
   const onAbort = () => {

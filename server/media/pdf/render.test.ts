@@ -2,7 +2,8 @@ import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import { test } from 'node:test'
 import { samplePdf } from '../../../test/support/data/pdf.ts'
-import { lockedFlags, PdfError, renderPdf } from './render.ts'
+import { ChildrenBusy } from '../children/concurrency-limit.ts'
+import { lockedFlags, renderPdf } from './render.ts'
 
 test('the child that draws pages can read code, but no other file, write nothing and start nothing', () => {
   const attempts = {
@@ -28,7 +29,7 @@ test('documents wait for their turn, too many are refused, and whoever leaves gi
     renderPdf(pdf, { signal: left.signal }).then(
       () => 'drawn',
       (error: unknown) => {
-        if (error instanceof PdfError && error.fault === 'busy') busy++
+        if (error instanceof ChildrenBusy) busy++
         return error
       },
     ),

@@ -1,5 +1,4 @@
 import { fileURLToPath } from 'node:url'
-import { ChildrenBusy } from '../children/concurrency-limit.ts'
 import { ChildError, runChild } from '../children/run.ts'
 
 /** A longer document is refused by its page count, before any page is drawn. */
@@ -14,8 +13,8 @@ export const PICTURES_BYTES_MAX = 40_000_000
 
 export type PdfTask = { bytes: Uint8Array; pages_max: number }
 
-const FAULTS = ['unreadable', 'encrypted', 'too_many_pages', 'too_complex', 'busy'] as const
-/** `too_complex`: takes more time, memory or picture bytes than one document may. `busy`: too many documents at once. */
+const FAULTS = ['unreadable', 'encrypted', 'too_many_pages', 'too_complex'] as const
+/** `too_complex`: takes more time, memory or picture bytes than one document may. */
 export type PdfFault = (typeof FAULTS)[number]
 
 /** A PDF whose pages cannot be had. */
@@ -32,7 +31,7 @@ export class PdfError extends Error {
 /**
  * A JPEG of every page, in order: at most twice its size in points and 1568 pixels on the longer side. Text in fonts that the document
  * does not embed may be missing: there are no system fonts. Drawn in a child that may read nothing but the service's own code.
- * Throws PdfError, or the signal's reason. Source: docs/api/chat.md, parts.
+ * Throws PdfError, ChildrenBusy, or the signal's reason. Source: docs/api/chat.md, parts.
  */
 export async function renderPdf(
   bytes: Uint8Array,
@@ -49,7 +48,6 @@ export async function renderPdf(
       reuse: true, // PDFium is WebAssembly, and each document gets an instance of its own
     })
   } catch (error) {
-    if (error instanceof ChildrenBusy) throw new PdfError('busy', { cause: error })
     if (!(error instanceof ChildError)) throw error
     const fault = FAULTS.find((known) => known === error.cause_name)
     throw new PdfError(fault ?? (error.fault === 'failed' ? 'unreadable' : 'too_complex'), { cause: error })

@@ -1,10 +1,10 @@
 import { performance } from 'node:perf_hooks'
 import type { Context } from '../../context.ts'
 import { diskFull } from '../../files/upload.ts'
-import { ChildrenBusy } from '../../media/children/concurrency-limit.ts'
+import { busyProblem, ChildrenBusy } from '../../media/children/concurrency-limit.ts'
 import { FfmpegError } from '../../media/ffmpeg/choose.ts'
 import { DiskFull } from '../../platform/blobs/blobs.ts'
-import { ApiError, overloaded } from '../../platform/errors.ts'
+import { ApiError } from '../../platform/errors.ts'
 import { freshCache } from '../../platform/fresh-cache.ts'
 import { isMediaFault } from '../input-problem.ts'
 import { findJob, type VideoJobRow } from '../store.ts'
@@ -20,7 +20,7 @@ import {
 } from './variant.ts'
 
 export type Variants = {
-  /** The stored variant of a completed job, made now if need be. Throws ApiError `not_found` or `server_is_overloaded`. */
+  /** The stored variant of a completed job, made now if need be. Throws ApiError `not_found`, `too_many_requests` or `server_is_overloaded`. */
   find(job: VideoJobRow, variant: PreparedVariant): Promise<StoredVariant>
   /** As `find`, after the bytes of `lost`, which `find` gave, were found missing. */
   replace(job: VideoJobRow, variant: PreparedVariant, lost: StoredVariant): Promise<StoredVariant>
@@ -33,7 +33,6 @@ export type Variants = {
 /** How long a clip of which no picture can be made is not tried again. */
 const FAILED_MS = 300_000
 const FAILED_MAX = 10_000
-const BUSY_SECONDS = 5
 
 /** Thumbnails and spritesheets of this process: work on a job is shared by all who ask for it. */
 export function openVariants(ctx: MakeContext & Pick<Context, 'log'>): Variants {
@@ -97,10 +96,7 @@ function isUnusable(error: unknown): boolean {
 
 /** The error for the client, where a picture of a clip could not be made; others as they are. `picture`: what it is. */
 export function pictureProblem(error: unknown, picture: string): unknown {
-  if (error instanceof ChildrenBusy) {
-    const message = 'Too many pictures of videos are being made. Try again in a few seconds.'
-    return overloaded('media_children', message, { retry_after_seconds: BUSY_SECONDS, cause: error })
-  }
+  if (error instanceof ChildrenBusy) return busyProblem(error, 'pictures of videos')
   if (error instanceof DiskFull) return diskFull(error)
   return isUnusable(error) ? unusable(picture) : error
 }

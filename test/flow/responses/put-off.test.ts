@@ -2,11 +2,13 @@ import assert from 'node:assert/strict'
 import { after, afterEach, before, test } from 'node:test'
 import { openMeter } from '../../../server/billing/meter.ts'
 import { openStorageGate } from '../../../server/billing/storage/gate.ts'
+import { enterChild, freeSlots, WAITING_OF_ONE_MAX } from '../../../server/media/children/concurrency-limit.ts'
 import { BlobsAway } from '../../../server/platform/blobs/blobs.ts'
 import { armFailpoint } from '../../../server/platform/failpoint.ts'
 import { responseQueue } from '../../../server/responses/background/claims.ts'
 import { startResponseWorker } from '../../../server/responses/background/response-worker.ts'
 import { openContextLengths } from '../../../server/responses/context/lengths.ts'
+import { samplePdf } from '../../support/data/pdf.ts'
 import { newCustomer } from '../../support/http/app.ts'
 import { type BackgroundApp, SHARE, startBackgroundApp } from '../../support/http/background-app.ts'
 import { balanceOf, chargesOf } from '../../support/http/metered-chat-app.ts'
@@ -74,6 +76,26 @@ test('a response whose engine is busy or cannot be reached waits longer each tim
     assert.equal((await read(id)).status, 'completed')
     assert.equal((await chargesOf(service.app, service.person)).length, charges + 1)
   }
+})
+
+test('a response whose PDF finds no place among those of its organization waits, and completes when it does', async () => {
+  const file_data = `data:application/pdf;base64,${samplePdf().toString('base64')}`
+  const content = [{ type: 'input_file', filename: 'a.pdf', file_data }]
+  const id = await submitted({ input: [{ role: 'user', content }] })
+  const owner = service.person.org_id
+  const gone = new AbortController()
+  const running = await Promise.all(Array.from({ length: freeSlots() }, () => enterChild('document', { owner })))
+  const waiting = Array.from({ length: WAITING_OF_ONE_MAX }, () =>
+    enterChild('document', { owner, signal: gone.signal }),
+  )
+  await service.tick()
+  const seconds = await dueIn(id)
+  gone.abort(new Error('gone'))
+  for (const each of await Promise.allSettled(waiting)) if (each.status === 'fulfilled') each.value()
+  for (const leave of running) leave()
+  assert.ok(seconds > 0, `${seconds} s`)
+  await service.tick()
+  assert.equal((await read(id)).status, 'completed')
 })
 
 test('an engine that says how long to wait is asked no sooner', async () => {

@@ -6,6 +6,12 @@ import { join } from 'node:path'
 import { after, before, beforeEach, test } from 'node:test'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import sharp from 'sharp'
+import {
+  enterChild,
+  freeSlots,
+  WAITING_MAX,
+  WAITING_OF_ONE_MAX,
+} from '../../../server/media/children/concurrency-limit.ts'
 import { pngHeader, sampleMedia, samplePicture } from '../../support/data/media.ts'
 import { endlessPdf, lockedPdf, samplePdf } from '../../support/data/pdf.ts'
 import { type ChatApp, startChatApp } from '../../support/http/chat-app.ts'
@@ -145,6 +151,26 @@ test('400 for a PDF that exceeds the memory of its child process; the service st
   assert.deepEqual([endless.status, endless.body.error?.code], [400, 'invalid_file_data'])
   assert.match(endless.body.error.message, /too long or too much memory/)
   assert.equal(good.status, 200)
+})
+
+test('429 while as many PDFs of the organization wait as may, 503 while as many of all do', async () => {
+  const pdf = file({ file_data: dataUrl('application/pdf', samplePdf()) })
+  const full = [
+    [service.person.org_id, WAITING_OF_ONE_MAX, 429, 'too_many_requests', /^Your organization has 32 PDFs waiting/],
+    [undefined, WAITING_MAX, 503, 'server_is_overloaded', /^Too many PDFs are waiting/],
+  ] as const
+  for (const [owner, places, status, code, message] of full) {
+    const gone = new AbortController()
+    const running = await Promise.all(Array.from({ length: freeSlots() }, () => enterChild('document', { owner })))
+    const waiting = Array.from({ length: places }, () => enterChild('document', { owner, signal: gone.signal }))
+    const answer = await ask([pdf])
+    gone.abort(new Error('gone'))
+    for (const each of await Promise.allSettled(waiting)) if (each.status === 'fulfilled') each.value()
+    for (const leave of running) leave()
+    assert.deepEqual([answer.status, answer.body.error?.code], [status, code])
+    assert.match(answer.body.error.message, message)
+  }
+  assert.equal((await ask([pdf])).status, 200)
 })
 
 test('400 with the same message for a file that does not exist, was deleted, has expired or is another organization’s', async () => {

@@ -4,7 +4,12 @@ import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import sharp from 'sharp'
-import { enterChild, isChildQueueFull } from '../../../server/media/children/concurrency-limit.ts'
+import {
+  enterChild,
+  freeSlots,
+  WAITING_MAX,
+  WAITING_OF_ONE_MAX,
+} from '../../../server/media/children/concurrency-limit.ts'
 import { ANY_AGE } from '../../../server/platform/blobs/blobs.ts'
 import { diskBlobs } from '../../../server/platform/blobs/disk.ts'
 import { findJob } from '../../../server/videos/store.ts'
@@ -181,15 +186,29 @@ test('404 that says so for a clip of which no picture can be made; the clip itse
   assert.equal(await stored(), before)
 })
 
-test('503 with retry-after while too many pictures wait to be made, 200 afterwards', async () => {
+test('503 with retry-after while too many pictures wait to be made, 429 while too many of the organization do, 200 afterwards', async () => {
   const id = await completed()
-  const gone = new AbortController()
-  const waiting: Array<Promise<() => void>> = []
-  while (!isChildQueueFull('variant')) waiting.push(enterChild('variant', { signal: gone.signal }))
-  const busy = await refused(id, 'thumbnail')
-  assertRefused(busy, { status: 503, code: 'server_is_overloaded', type: 'server_error' })
-  assert.equal(busy.headers.get('retry-after'), '5')
-  gone.abort(new Error('gone'))
-  for (const each of await Promise.allSettled(waiting)) if (each.status === 'fulfilled') each.value()
+  const [one, all] = [WAITING_OF_ONE_MAX, WAITING_MAX]
+  const full = [
+    {
+      owner: person.org_id,
+      places: one,
+      status: 429,
+      code: 'too_many_requests',
+      message: /^Your organization has 32 /,
+    },
+    { owner: undefined, places: all, status: 503, code: 'server_is_overloaded', message: /^Too many / },
+  ]
+  for (const { owner, places, status, code, message } of full) {
+    const gone = new AbortController()
+    const running = await Promise.all(Array.from({ length: freeSlots() }, () => enterChild('variant', { owner })))
+    const waiting = Array.from({ length: places }, () => enterChild('variant', { owner, signal: gone.signal }))
+    const busy = await refused(id, 'thumbnail')
+    gone.abort(new Error('gone'))
+    for (const each of await Promise.allSettled(waiting)) if (each.status === 'fulfilled') each.value()
+    for (const leave of running) leave()
+    assertRefused(busy, { status, code, message, type: status === 429 ? 'rate_limit_error' : 'server_error' })
+    assert.equal(busy.headers.get('retry-after'), '5')
+  }
   assert.equal((await get(id, 'thumbnail')).status, 200)
 })
