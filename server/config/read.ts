@@ -53,8 +53,8 @@ export function readConfigFile(
   return { file: value, mistakes }
 }
 
-/** The settings that hold engines, or secrets of theirs. */
-const OF_ENGINES = new Set(['video_models', 'chat_models', 'moderation', 'translation', 'login'])
+/** The settings that hold engines or secrets of theirs, or name their models. */
+const OF_ENGINES = new Set(['video_models', 'chat_models', 'moderation', 'translation', 'prompt_help', 'login'])
 
 /** `storage`: whether that stays, with the secrets that it names. */
 function withoutEngines(file: unknown, storage: boolean): unknown {

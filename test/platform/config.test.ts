@@ -162,6 +162,11 @@ prompt_help: { model: vanished }
   at(15, /no such chat model: vanished/)
 })
 
+test('a command that starts no engine reads a file whose prompt_help names a chat model', () => {
+  const path = write('chat_models: [{ id: helper, engine: sandbox }]\nprompt_help: { model: helper }\nhost: 10.0.0.7\n')
+  assert.equal(loadConfig({ config: path }, {}, null).host, '10.0.0.7')
+})
+
 test('text that is not YAML is refused with the line at fault, and a missing file with its name', () => {
   assert.match(refusal({ config: write('plans:\n  free: {\n') }, {}), /:\d+: /)
   assert.match(refusal({ config: write('currency: usd\ncurrency: eur\n') }, {}), /:2: .*unique/i)
