@@ -22,7 +22,7 @@ export type ConfigFlags = {
 
 /**
  * Reads flags, environment and file, in that order of precedence, and validates all of it.
- * `checkEngine` null is for commands that start no engine: models, engines and logins are left out, with the secrets they name. So is
+ * `checkEngine` null is for commands that start no engine: models, prompt help, engines and logins are left out, with the secrets they name. So is
  * `storage`, unless they open it.
  * Throws StartError naming every mistake with its place.
  */

@@ -144,7 +144,7 @@ const readSigned = SIGNED_FILE_PATHS.map((path) =>
             .headers({ ...headers, location, 'cache-control': 'no-store' })
             .send()
       }
-      return sendFile(ctx.blobs, { request, reply, find, disposition: 'inline', headers })
+      return sendFile(ctx.blobs, { request, reply, find, disposition: 'inline', headers, places: 'engine' })
     },
   }),
 )
@@ -190,13 +190,13 @@ async function sendFile(
   blobs: Blobs,
   call: { request: FastifyRequest; reply: FastifyReply; find: () => Promise<StoredFile> } & Pick<
     Content,
-    'disposition' | 'headers'
+    'disposition' | 'headers' | 'places'
   >,
 ): Promise<FastifyReply> {
-  const { request, reply, find, disposition, headers } = call
+  const { request, reply, find, ...shown } = call
   const { org_id, blob_key, size_bytes, sha256, media_type, filename } = await find()
   const named = withEnding(filename, media_type)
-  const content: Content = { org_id, blob_key, size_bytes, sha256, media_type, filename: named, disposition, headers }
+  const content: Content = { org_id, blob_key, size_bytes, sha256, media_type, filename: named, ...shown }
   try {
     return await sendBytes({ request, reply }, blobs, content)
   } catch (error) {

@@ -20,7 +20,12 @@ export type Content = {
   filename: string | null
   /** Further headers, lower case. */
   headers?: Record<string, string>
+  /** Whose places a reader takes. */
+  places?: Places
 }
+
+/** Those of the people and keys of the organization, of the engines of its jobs, or of whoever was given a share link, by network. */
+export type Places = 'own' | 'engine' | { network: string }
 
 /** A reader that takes nothing for this long is cut off; players that paused come back with a range. */
 export const IDLE_SECONDS = 300
@@ -63,7 +68,7 @@ export async function sendBytes(
   const head = { status: answer.status, headers }
   if (hasBody) {
     const send = () => write(reply, head, (out) => blobs.send(blob_key, answer, out))
-    await readInTurn(content.org_id, send, abortOnLeaving(reply).signal)
+    await readInTurn(content, send, abortOnLeaving(reply).signal)
   } else {
     await write(reply, head, null)
   }
@@ -74,8 +79,26 @@ export async function sendBytes(
  * Readers of one organization that are sent bytes at a time; others wait for one of them to end. Each that stops reading takes some MB of the
  * kernel's memory, and a few ms to come to that.
  */
-const READERS_MAX = 256
-const readInTurn = openShares({ each: READERS_MAX })
+const READERS_MAX = { own: 256, engine: 256, viewer: 64 }
+/** Viewers of one network: an office that looks at a clip, but nobody takes all places of an organization that shares one. */
+const VIEWERS_OF_NETWORK_MAX = 16
+const readInTurnOf = {
+  own: openShares({ each: READERS_MAX.own }),
+  engine: openShares({ each: READERS_MAX.engine }),
+  viewer: openShares({ each: READERS_MAX.viewer }),
+  network: openShares({ each: VIEWERS_OF_NETWORK_MAX }),
+}
+
+/** Viewers and engines have places of their own: strangers delay no download, and downloads delay no job. */
+function readInTurn(
+  { org_id, places = 'own' }: Content,
+  send: () => Promise<void>,
+  signal: AbortSignal,
+): Promise<void> {
+  if (typeof places === 'string') return readInTurnOf[places](org_id, send, signal)
+  const asViewer = () => readInTurnOf.viewer(org_id, send, signal)
+  return readInTurnOf.network(`${org_id} ${places.network}`, asViewer, signal)
+}
 
 /**
  * Whether a proxy sends the bytes itself, given a path: nginx says so in each request. One that comes past it, from an engine for

@@ -1,7 +1,9 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { type Endpoint, endpoint } from '../../identity/caller/endpoint.ts'
+import { networkOf } from '../../identity/login/attempts.ts'
 import { unixSeconds } from '../../platform/clock.ts'
 import { ApiError } from '../../platform/errors.ts'
+import { addressOf } from '../../platform/http/client-address.ts'
 import { pageOf } from '../../platform/http/list.ts'
 import { pageLanguage, sendUnlistedPage, UNLISTED } from '../../platform/http/page.ts'
 import { sendContent } from '../content.ts'
@@ -89,7 +91,8 @@ const readContent = (variants: Variants) =>
       const clip = await readSharedClip(ctx, token)
       if (!clip) return sendEnded(request, reply, token)
       try {
-        const shown = { disposition: 'inline', filename: null, headers: UNLISTED } as const
+        const places = { network: networkOf(addressOf(request)) }
+        const shown = { disposition: 'inline', filename: null, headers: UNLISTED, places } as const
         return await sendContent(ctx, variants, { job: clip.job, variant: 'video', shown }, { request, reply })
       } catch (error) {
         // Deleted since.

@@ -3,6 +3,8 @@ import { createHash, randomBytes } from 'node:crypto'
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
+import { signFileUrl } from '../../../server/files/sign.ts'
+import { findFiles } from '../../../server/files/store/files.ts'
 import { samplePicture } from '../../support/data/media.ts'
 import { type FilesApp, startFiles, uploaded } from '../../support/http/files-app.ts'
 import { rawConnection } from '../../support/http/raw-http.ts'
@@ -155,7 +157,7 @@ test('a reader who stops half way holds a buffer, not the file, and others are s
   assert.ok((await get(large.id)).bytes.equals(bytes))
 })
 
-test('an organization has 256 readers at a time: a further one waits for one of them, or leaves; others are served', async (t) => {
+test('an organization has 256 readers at a time: a further one waits for one of them, or leaves; others and its engines are served', async (t) => {
   const foreign = await uploaded({ url: app.url, key: app.rival.key }, 'of another organization')
   const { send: sendBlob } = app.ctx.blobs
   t.after(() => {
@@ -180,6 +182,10 @@ test('an organization has 256 readers at a time: a further one waits for one of 
   app.ctx.blobs.send = sendBlob
   const other = await fetch(`${app.url}/v1/files/${foreign.id}/content`, { headers: bearer(app.rival.key) })
   assert.equal(await other.text(), 'of another organization')
+  const now = app.clock.now()
+  const file = (await findFiles(app.ctx.db, { org_id: app.org_id, ids: [id], now })).get(id)!
+  const signed = signFileUrl({ secret: app.ctx.secret, base_url: app.url, file, now, ttl_seconds: 900 })
+  assert.ok(Buffer.from(await (await fetch(signed)).arrayBuffer()).equals(picture))
   leaving.abort()
   await assert.rejects(left)
   begun.shift()!()

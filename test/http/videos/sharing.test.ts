@@ -44,7 +44,7 @@ afterEach(async () => {
 })
 
 function withSharing(sharing: string): string {
-  return `${INSTANT_CONFIG}sharing: { ${sharing} }\n`
+  return `${INSTANT_CONFIG}sharing: { ${sharing} }\ntrusted_proxies: [127.0.0.1]\n`
 }
 
 function reload(sharing: string): void {
@@ -358,31 +358,35 @@ test('no line of the log holds a token, and requests are named by their route', 
   for (const token of tokens) assert.ok(!lines.some((line) => line.includes(token.slice(0, 20))))
 })
 
-test('viewers count among the 256 readers of the organization: its own download waits for one of them, another organization does not', async (t) => {
+test('viewers of share links have 64 places of their own, 16 for a network: the organization itself never waits for them', async (t) => {
   const { video, path } = await newLink(owner)
-  const foreign = await clipOf(rival)
+  const { path: foreign } = await newLink(rival)
   const { send: sendBlob } = app.ctx.blobs
   t.after(() => {
     app.ctx.blobs.send = sendBlob
   })
   const begun: Array<() => void> = []
-  const full = Promise.withResolvers<void>()
+  let wanted = { count: 16, ...Promise.withResolvers<void>() }
   app.ctx.blobs.send = async (...given) => {
     const { promise, resolve } = Promise.withResolvers<void>()
-    if (begun.push(resolve) === 256) full.resolve()
+    if (begun.push(resolve) === wanted.count) wanted.resolve()
     await promise
     return sendBlob(...given)
   }
-  const viewers = Array.from({ length: 256 }, () => open(`${path}/content`))
-  await full.promise
-  const waiting = send(app, 'GET', `/v1/videos/${video}/content`, { key: owner.key })
-  // Answered after it has arrived.
-  assert.equal((await send(app, 'HEAD', `/v1/videos/${video}/content`, { key: owner.key })).status, 200)
-  assert.equal(begun.length, 256)
+  const from = (network: number) => open(`${path}/content`, { 'x-forwarded-for': `203.0.113.${network}` })
+  const viewers = Array.from({ length: 40 }, () => from(1))
+  await wanted.promise
+  // Answered after they have arrived.
+  assert.equal((await open(`${path}/content`, {}, 'HEAD')).status, 200)
+  assert.equal(begun.length, 16)
+  wanted = { count: 64, ...Promise.withResolvers<void>() }
+  viewers.push(...Array.from({ length: 49 }, (_, i) => from(2 + i)))
+  await wanted.promise
+  assert.equal((await open(`${path}/content`, {}, 'HEAD')).status, 200)
+  assert.equal(begun.length, 64)
   app.ctx.blobs.send = sendBlob
-  assert.equal((await send(app, 'GET', `/v1/videos/${foreign}/content`, { key: rival.key })).status, 200)
-  begun.shift()!()
-  assert.equal((await waiting).status, 200)
+  assert.equal((await send(app, 'GET', `/v1/videos/${video}/content`, { key: owner.key })).status, 200)
+  assert.equal((await open(`${foreign}/content`)).status, 200)
   for (const release of begun) release()
   for (const { status } of await Promise.all(viewers)) assert.equal(status, 200)
 })
