@@ -7,6 +7,7 @@ import { after, before, test } from 'node:test'
 import type { Browser, Page } from 'playwright-core'
 import { sampleMedia } from '../support/data/media.ts'
 import { newCustomer, startApp, type TestApp, type TestPerson } from '../support/http/app.ts'
+import { send } from '../support/http/send.ts'
 import { drawVariants, insertCompletedJobs, submit } from '../support/http/videos-app.ts'
 import { firstUnlessCheck } from '../tiers.ts'
 import { findBarriers, openBrowser, openConsole } from './browser/browser.ts'
@@ -222,4 +223,58 @@ test('the viewer and the comparison have no barriers and do not scroll sideways'
       await screenshot(`viewer-${path.includes('with') ? 'compare' : 'one'}-${look.width}`)
       await close()
     }
+})
+
+test('while two clips are compared all controls are in sight, upright clips are beside each other, and heights are equal', async () => {
+  const other = await newCustomer(app)
+  const made = []
+  for (const aspect_ratio of ['9:16', '9:16', '16:9'])
+    made.push((await submit(app, other, { prompt: `A clip in ${aspect_ratio}`, seconds: 4, aspect_ratio })).body.id)
+  await app.tick()
+  await drawVariants(app)
+  for (const [[first, second], look] of [
+    [[made[0], made[1]], { width: 390, height: 844, language: 'ja' }],
+    [[made[0], made[2]], { width: 390, height: 844, language: 'en' }],
+    [[made[0], made[2]], { width: 1280, height: 800, language: 'ja' }],
+  ] as const) {
+    const path = `/videos/${first}?with=${second}`
+    const { page, close, screenshot } = await openConsole(browser, { app, as: other, path, ...look })
+    await clips(page)
+    const [one, two] = await Promise.all([0, 1].map(async (at) => (await page.locator('video').nth(at).boundingBox())!))
+    const isBeside = look.width > 1000 || second === made[1]
+    assert.equal(Math.abs(one!.y - two!.y) < 2, isBeside, `${one!.y} and ${two!.y}`)
+    if (isBeside) assert.ok(Math.abs(one!.height - two!.height) < 2, `${one!.height} and ${two!.height}`)
+    for (const control of [page.getByRole('slider'), page.getByRole('combobox'), page.getByRole('radio').last()]) {
+      const { y, height } = (await control.boundingBox())!
+      assert.ok(y + height <= look.height, `${y} + ${height} of ${look.height}`)
+    }
+    await screenshot(`compare-controls-${look.width}-${look.language}`)
+    await close()
+  }
+})
+
+test('the clip to compare with is searched for and known by its name, star, model and ratio', async () => {
+  await send(
+    app,
+    'PATCH',
+    '/console/videos/labels',
+    { cookie: own.cookie },
+    {
+      ...{ ids: [ids[1]], name: 'The long one', favorite: true },
+    },
+  )
+  const { page, close, screenshot } = await openConsole(browser, { app, as: own, path: `/videos/${ids[0]}` })
+  await button(page, 'Compare').click()
+  const picker = page.getByRole('dialog')
+  const choice = picker.getByRole('button', { name: /The long one Middle clip instant-1 16:9/ })
+  await choice.getByRole('img', { name: 'Favorites' }).waitFor()
+  await picker.getByRole('button', { name: 'Newest clip' }).waitFor()
+  assert.deepEqual(await findBarriers(page), [])
+  await screenshot('compare-picker')
+  await picker.getByRole('searchbox').fill('long one')
+  await picker.getByRole('button', { name: 'Newest clip' }).waitFor({ state: 'detached' })
+  await choice.waitFor()
+  await picker.getByRole('searchbox').fill('no such clip')
+  await picker.getByText('No videos match').waitFor()
+  await close()
 })

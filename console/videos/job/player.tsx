@@ -1,15 +1,21 @@
 import { useNavigate } from '@tanstack/react-router'
 import { Columns2 } from 'lucide-react'
-import { useEffect, useMemo, useRef, useState } from 'react'
+import { lazy, Suspense, useEffect, useMemo, useRef, useState } from 'react'
+import { withTexts } from '../../text/languages.ts'
 import { useText } from '../../text/use-text.ts'
 import { Button } from '../../ui/button.tsx'
 import { Note } from '../../ui/failure-note.tsx'
 import { widthByHeight } from '../draft/draft.ts'
 import { contentPath, type VideoJob } from '../jobs/job.ts'
-import { ComparePicker } from '../viewer/compare-picker.tsx'
 import { Transport } from '../viewer/transport.tsx'
 import { timeOfFrame, useFrameRate, useSpeed, useViewing } from '../viewer/viewing.ts'
 import { captionsOf } from './captions.ts'
+
+const ComparePicker = lazy(() =>
+  withTexts('videos/clips', import('../viewer/compare-picker.tsx')).then((module) => ({
+    default: module.ComparePicker,
+  })),
+)
 
 /** The video with the browser's own controls and those of the viewer. Its box has the right aspect ratio before anything loads. */
 export function VideoPlayer({ job }: { job: VideoJob }) {
@@ -54,26 +60,28 @@ export function VideoPlayer({ job }: { job: VideoJob }) {
       </Transport>
       <p className="text-xs text-muted pointer-coarse:hidden">{t('viewer.keys')}</p>
       {choosing && (
-        <ComparePicker
-          job={job}
-          onClose={() => setChoosing(false)}
-          onChoose={(other) =>
-            void navigate({ to: '/videos/$id', params: { id: job.id }, search: { with: other }, replace: true })
-          }
-        />
+        <Suspense>
+          <ComparePicker
+            job={job}
+            onClose={() => setChoosing(false)}
+            onChoose={(other) =>
+              void navigate({ to: '/videos/$id', params: { id: job.id }, search: { with: other }, replace: true })
+            }
+          />
+        </Suspense>
       )}
     </div>
   )
 }
 
-/** A box with the aspect ratio of the job, as large as the window allows. */
+/** A box with the aspect ratio of the job, as large as the window, or `--clip-height` around it, allows. */
 export function VideoFrame({ job, children }: { job: VideoJob; children: React.ReactNode }) {
   const ratio = widthByHeight(job.aspect_ratio)
   return (
-    <div className="overflow-hidden rounded-xl border border-line bg-sunken">
+    <div className="overflow-hidden rounded-xl bg-sunken outline-1 -outline-offset-1 outline-line">
       <div
-        className="relative mx-auto max-h-[70dvh] w-full"
-        style={{ aspectRatio: String(ratio), maxWidth: `calc(70dvh * ${ratio})` }}
+        className="relative mx-auto max-h-(--clip-height,70dvh) w-full"
+        style={{ aspectRatio: String(ratio), maxWidth: `calc(var(--clip-height, 70dvh) * ${ratio})` }}
       >
         {children}
       </div>

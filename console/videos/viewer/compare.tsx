@@ -1,11 +1,13 @@
 import { Pause, Play, X } from 'lucide-react'
-import { useRef, useState } from 'react'
+import { type CSSProperties, useRef, useState } from 'react'
 import { useText } from '../../text/use-text.ts'
 import { Button, IconButton, Link } from '../../ui/button.tsx'
+import { cx } from '../../ui/class-names.ts'
 import { useFormat } from '../../ui/data/format.tsx'
 import { Note } from '../../ui/failure-note.tsx'
 import { Segmented, Slider } from '../../ui/form/choice.tsx'
 import { PageHeader } from '../../ui/layout.tsx'
+import { widthByHeight } from '../draft/draft.ts'
 import { readablePrompt } from '../draft/prompt.ts'
 import { VideoFrame } from '../job/player.tsx'
 import { contentPath, type VideoJob } from '../jobs/job.ts'
@@ -16,6 +18,8 @@ import { Transport } from './transport.tsx'
 type Sound = 'first' | 'second' | 'none'
 const SOUNDS: readonly Sound[] = ['first', 'second', 'none']
 const PROMPT_CHARACTERS = 200
+/** What the page shows besides the clips: without it a clip is as high as the window has room for. */
+const AROUND = { beside: '23rem', below: '29rem' }
 /** Of the scrubber: finer than a frame. */
 const STEP_SECONDS = 0.01
 
@@ -31,6 +35,14 @@ export function Compare({ jobs, onEnd }: CompareProps) {
   const { time, playing, length, seek, step, toggle, onLoaded } = usePlayhead(...players)
   useKeys({ ' ': toggle })
   const seconds = (value: number) => number(Math.round(value * 100) / 100)
+  const ratios = jobs.map(({ aspect_ratio }) => widthByHeight(aspect_ratio))
+  const isUpright = ratios.every((ratio) => ratio <= 1)
+  const room = {
+    // As wide as they are in proportion, both have the same height.
+    '--columns': ratios.map((ratio) => `minmax(0, ${ratio}fr)`).join(' '),
+    '--beside': `calc(100dvh - ${AROUND.beside})`,
+    '--below': `calc((100dvh - ${AROUND.below}) / 2)`,
+  } as CSSProperties
   const shown = t('viewer.playhead_value', { at: seconds(time), total: seconds(length) })
   return (
     <>
@@ -42,7 +54,17 @@ export function Compare({ jobs, onEnd }: CompareProps) {
           </Button>
         }
       />
-      <div className="grid grid-cols-[minmax(0,1fr)] gap-4 lg:grid-cols-2" data-viewer tabIndex={-1}>
+      <div
+        className={cx(
+          'grid gap-4 lg:grid-cols-(--columns) lg:[--clip-height:max(12rem,var(--beside))]',
+          isUpright
+            ? 'grid-cols-(--columns) [--clip-height:max(12rem,var(--beside))]'
+            : 'grid-cols-[minmax(0,1fr)] [--clip-height:max(10rem,var(--below))]',
+        )}
+        style={room}
+        data-viewer
+        tabIndex={-1}
+      >
         {(['first', 'second'] as const).map((place, at) => (
           <figure key={place} className="flex min-w-0 flex-col gap-2" data-compared={place}>
             <VideoFrame job={jobs[at]!}>
@@ -68,7 +90,11 @@ export function Compare({ jobs, onEnd }: CompareProps) {
         ))}
       </div>
       {broken && <Note tone="warning">{t('player_failed')}</Note>}
-      <div className="mt-4 flex flex-col gap-3" data-viewer tabIndex={-1}>
+      <div
+        className="sticky bottom-0 z-10 mt-2 flex flex-col gap-3 bg-canvas pt-2 pb-[max(0.75rem,env(safe-area-inset-bottom))]"
+        data-viewer
+        tabIndex={-1}
+      >
         <div className="flex items-center gap-3">
           <IconButton
             variant="primary"
@@ -99,8 +125,8 @@ export function Compare({ jobs, onEnd }: CompareProps) {
             />
           </span>
         </Transport>
-        <p className="text-xs text-muted pointer-coarse:hidden">{t('viewer.keys_compare')}</p>
       </div>
+      <p className="text-xs text-muted pointer-coarse:hidden">{t('viewer.keys_compare')}</p>
     </>
   )
 }
