@@ -40,7 +40,7 @@ const LANGUAGES = [
     revoke: 'Revoke',
     page: 'Shared video',
     save: 'Download',
-    ended: 'This link has ended or never existed',
+    ended: 'This link has expired or was revoked',
   },
   {
     language: 'ja',
@@ -51,10 +51,10 @@ const LANGUAGES = [
     create: 'リンクを作成',
     link: '新しいリンク',
     none: 'この動画のリンクはありません。',
-    revoke: '取り消し',
+    revoke: '無効にする',
     page: '共有された動画',
     save: 'ダウンロード',
-    ended: 'このリンクは終了したか、存在しません',
+    ended: 'リンクの有効期限が切れているか、無効になっています。',
   },
 ] as const
 

@@ -83,7 +83,7 @@ test('an endpoint is created, tested and watched, its failed delivery sent again
   await page.getByRole('menuitem', { name: 'Send again since…' }).click()
   await page.getByRole('checkbox', { name: 'Only events that have not arrived' }).uncheck()
   await page.getByRole('dialog').getByRole('button', { name: 'Send again' }).click()
-  await page.getByText('1 event is sent again', { exact: true }).waitFor()
+  await page.getByText('1 event is sent again.', { exact: true }).waitFor()
   assert.equal(await deliverDue(app), 1)
 
   await page.getByRole('button', { name: 'More actions' }).click()

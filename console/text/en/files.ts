@@ -10,7 +10,7 @@ export default {
   column_size: 'Size',
   copy_id: 'Copy ID',
   delete: 'Delete',
-  deleted: '“{{name}}” deleted',
+  deleted: '“{{name}}” deleted.',
   description:
     'Upload a file once and use its ID in videos, chat and responses. Files are shared with everyone in the organization and deleted after 30 days.',
   dismiss: 'Dismiss {{name}}',
@@ -26,7 +26,7 @@ export default {
     vision: 'PNG, JPEG, WebP or GIF up to 50 megapixels',
   },
   id: 'ID',
-  id_copied: 'ID copied',
+  id_copied: 'ID copied.',
   limit: 'Up to {{size}} each',
   list: 'Uploaded files',
   mistake: {

@@ -31,7 +31,7 @@ export default {
   revoke: 'Revoke',
   revoke_text: 'Programs that use {{hint}} are refused immediately. This cannot be undone.',
   revoke_title: 'Revoke “{{name}}”?',
-  revoked: '“{{name}}” revoked',
+  revoked: '“{{name}}” revoked.',
   title: 'API keys',
   too_many: 'You have as many keys in this organization as one person can have. Revoke one you no longer use first.',
   try_it: 'Try it',

@@ -32,5 +32,5 @@ export default {
   sign_out_waiting_one: '{{count}} video waits in this browser to be sent. Signing out removes it.',
   sign_out_waiting_other: '{{count}} videos wait in this browser to be sent. Signing out removes them.',
   skip: 'Skip to content',
-  switched: 'Switched to {{name}}',
+  switched: 'Switched to {{name}}.',
 }

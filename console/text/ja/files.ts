@@ -10,7 +10,7 @@ export default {
   column_size: 'サイズ',
   copy_id: 'ID をコピー',
   delete: '削除',
-  deleted: '「{{name}}」を削除しました',
+  deleted: '「{{name}}」を削除しました。',
   description:
     '一度アップロードすれば、その ID を動画、チャット、レスポンスで使えます。ファイルは組織の全員で共有され、30 日後に削除されます。',
   dismiss: '{{name}} を閉じる',
@@ -26,7 +26,7 @@ export default {
     vision: 'PNG、JPEG、WebP、GIF（5,000 万画素まで）',
   },
   id: 'ID',
-  id_copied: 'ID をコピーしました',
+  id_copied: 'ID をコピーしました。',
   limit: '1 ファイル {{size}} まで',
   list: 'アップロード済みのファイル',
   mistake: {

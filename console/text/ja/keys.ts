@@ -31,7 +31,7 @@ export default {
   revoke: '無効にする',
   revoke_text: '{{hint}} を使うプログラムは、すぐに拒否されます。この操作は元に戻せません。',
   revoke_title: '「{{name}}」を無効にしますか？',
-  revoked: '「{{name}}」を無効にしました',
+  revoked: '「{{name}}」を無効にしました。',
   title: 'API キー',
   too_many: 'この組織で 1 人が作成できるキーの上限に達しています。使っていないキーを無効にしてから作成してください。',
   try_it: '試してみる',

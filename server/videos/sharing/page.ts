@@ -43,14 +43,14 @@ const TEXTS: Record<PageLanguage, Texts> = {
     title: 'Shared video',
     until: (time) => `Available until ${time} UTC.`,
     save: 'Download',
-    ended: 'This link has ended or never existed',
+    ended: 'This link has expired or was revoked',
     ask: 'Ask the person who sent it for a new one.',
   },
   ja: {
     title: '共有された動画',
     until: (time) => `${time}（UTC）まで視聴できます。`,
     save: 'ダウンロード',
-    ended: 'このリンクは終了したか、存在しません',
+    ended: 'リンクの有効期限が切れているか、無効になっています。',
     ask: '送ってくれた人に新しいリンクを依頼してください。',
   },
 }

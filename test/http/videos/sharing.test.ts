@@ -89,7 +89,7 @@ function shownOf({ status, headers, text }: HttpResponse, path: string) {
 async function assertEnded(path: string): Promise<void> {
   const nothing = shownOf(await open(UNKNOWN), UNKNOWN)
   assert.equal(nothing.status, 404)
-  assert.match(nothing.text, /This link has ended or never existed/)
+  assert.match(nothing.text, /This link has expired or was revoked/)
   assert.deepEqual(shownOf(await open(path), path), nothing)
   assert.deepEqual(shownOf(await open(`${path}/content`), path), nothing)
 }
@@ -261,7 +261,7 @@ test('404 for every token that was never made, however it is written', async () 
   ]) {
     const answer = await open(wrong)
     assert.equal(answer.status, 404, wrong)
-    assert.match(answer.text, /This link has ended or never existed/)
+    assert.match(answer.text, /This link has expired or was revoked/)
     assert.ok(!answer.text.includes('<b>'))
   }
 })

@@ -9,7 +9,7 @@ export default {
   description:
     'Anyone with a link can watch this video without an account. It shows neither the prompt nor your organization.',
   download: 'Offer the video for download',
-  ends: 'Ends',
+  ends: 'Expires',
   links: 'Links that work now',
   new_link: 'New link',
   none: 'This video has no links.',
@@ -17,7 +17,7 @@ export default {
   revoke_named: 'Revoke the link ending in {{hint}}',
   revoke_text: 'Whoever has this link can no longer watch the video. This cannot be undone.',
   revoke_title: 'Revoke the link ending in {{hint}}?',
-  revoked: 'Link revoked',
+  revoked: 'Link revoked.',
   title: 'Share this video',
   too_many: 'This video has as many links as it can have. Revoke one you no longer use first.',
   turned_off: 'This service no longer allows links. Ask its operator.',
