@@ -86,7 +86,7 @@ export function Gallery() {
             onSelection={setSelection}
             onEnd={() => {
               setSelecting(false)
-              selectButton.current?.focus()
+              selectButton.current?.focus({ preventScroll: true })
             }}
           />
         )}

@@ -30,18 +30,26 @@ function NameField({ labels: { id, name } }: { labels: Labels }) {
   const t = useText('videos/clips')
   const { mutate } = useChangeLabels()
   const [typed, setTyped] = useState<string | null>(null)
+  const [isSaved, setSaved] = useState(false)
   const commit = () => {
     if (typed === null) return
     if (typed.trim() === (name ?? '')) return setTyped(null)
-    mutate({ ids: [id], name: typed }, { onSuccess: () => setTyped((now) => (now === typed ? null : now)) })
+    const onSuccess = () => {
+      setTyped((now) => (now === typed ? null : now))
+      setSaved(true)
+    }
+    mutate({ ids: [id], name: typed }, { onSuccess })
   }
   return (
-    <Field label={t('name')} hint={t('shared')}>
+    <Field label={t('name')} hint={t('shared')} aside={<span role="status">{isSaved && t('saved')}</span>}>
       <Input
         value={typed ?? name ?? ''}
         maxLength={NAME_MAX}
         placeholder={t('name_placeholder')}
-        onChange={({ target }) => setTyped(target.value)}
+        onChange={({ target }) => {
+          setTyped(target.value)
+          setSaved(false)
+        }}
         onBlur={commit}
         onKeyDown={(event) => {
           if (event.key === 'Escape') setTyped(null)

@@ -6,7 +6,7 @@ import { toast } from '../../ui/overlay/toast.ts'
 import { useChangeLabels, useTags } from '../labels/change-labels.ts'
 
 /** Adds one tag to all that are selected. */
-export function AddTag({ ids }: { ids: string[] }) {
+export function AddTag({ ids, onAdded }: { ids: string[]; onAdded?: () => void }) {
   const t = useText('videos/clips')
   const { mutate, isPending } = useChangeLabels()
   const [typed, setTyped] = useState('')
@@ -22,6 +22,7 @@ export function AddTag({ ids }: { ids: string[] }) {
       {
         onSuccess: () => {
           setTyped('')
+          onAdded?.()
           toast(t('tag_added', { tag, count: ids.length }))
         },
       },
@@ -37,7 +38,7 @@ export function AddTag({ ids }: { ids: string[] }) {
         placeholder={t('tag_placeholder')}
         onFocus={() => setWanted(true)}
         onChange={({ target }) => setTyped(target.value)}
-        className="h-8! w-32!"
+        className={onAdded ? '' : 'h-8! w-32!'}
       />
       <datalist id={list}>
         {known.map((tag) => (
