@@ -71,11 +71,22 @@ const promptsOf = async (own: TestPerson) =>
   (await send(app, 'GET', '/v1/videos?order=asc', own)).body.data.map((each: { prompt: string }) => each.prompt)
 
 for (const [language, words] of [
-  ['en', { vary: 'Vary', clips: '3 × $0.04', left: '$99.84 after this', prompt: 'Prompt', generate: /^Generate/ }],
+  [
+    'en',
+    {
+      vary: 'Vary',
+      done: 'The request is in the form, for 3 clips.',
+      clips: '3 × $0.04',
+      left: '$99.84 after this',
+      prompt: 'Prompt',
+      generate: /^Generate/,
+    },
+  ],
   [
     'ja',
     {
       vary: 'バリエーションを作る',
+      done: '本数を 3 にしました。',
       clips: '3 本 × $0.04',
       left: '$99.84',
       prompt: 'プロンプト',
@@ -92,6 +103,7 @@ for (const [language, words] of [
     await screenshot(`video-repeat-${language}`)
     await page.getByRole('button', { name: words.vary }).click()
     await page.getByRole('textbox', { name: words.prompt }).waitFor()
+    await page.getByText(words.done).first().waitFor()
     assert.equal(await clips(page, 3).getAttribute('aria-checked'), 'true')
     await page.getByText(words.clips).waitFor()
     assert.equal(await page.locator('[data-cost]').innerText(), '$0.12')
@@ -173,8 +185,30 @@ test('a set whose answer was lost is made once, however often it is sent', async
 })
 
 for (const [language, words] of [
-  ['en', { extend: 'Extend', done: 'Describe what happens next.', frame: 'First frame', prompt: 'Prompt' }],
-  ['ja', { extend: '続きを作る', done: '続きの場面を書いてください。', frame: '最初のフレーム', prompt: 'プロンプト' }],
+  [
+    'en',
+    {
+      extend: 'Extend',
+      done: 'Describe what happens next.',
+      continues: 'Continues “A swan”: describe what happens next.',
+      text: 'Text only',
+      frames: 'Frames',
+      frame: 'First frame',
+      prompt: 'Prompt',
+    },
+  ],
+  [
+    'ja',
+    {
+      extend: '続きを作る',
+      done: '続きの場面を書いてください。',
+      continues: '「A swan」の続きです。次に起きることを書いてください。',
+      text: 'テキストのみ',
+      frames: 'フレーム',
+      frame: '最初のフレーム',
+      prompt: 'プロンプト',
+    },
+  ],
 ] as const)
   test(`a clip is extended: its last frame is the first one of a request without a prompt (${language})`, async () => {
     const own = await newCustomer(app)
@@ -187,6 +221,13 @@ for (const [language, words] of [
     assert.equal(await field.inputValue(), '')
     assert.deepEqual(await findBarriers(page), [])
     await screenshot(`videos-extend-${language}`)
+    await page.reload()
+    await page.getByText(words.continues).waitFor()
+    await page.getByRole('radio', { name: words.text }).click()
+    await page.getByText(words.continues).waitFor({ state: 'detached' })
+    await page.getByRole('group', { name: words.frame }).waitFor({ state: 'detached' })
+    await page.getByRole('radio', { name: words.frames }).click()
+    await page.getByText(words.continues).waitFor()
     await field.fill('It flies off')
     const created = page.waitForResponse((each) => each.request().method() === 'POST' && /videos$/.test(each.url()))
     await page.keyboard.press('Control+Enter')
@@ -278,7 +319,10 @@ test('a video whose files or prompt cannot be used is not tried again as it is',
   await app.tick()
   await app.database.pool.query("update video_jobs set error_code = 'moderation_blocked' where id = $1", [failed.id])
   const { page, close } = await openConsole(browser, { app, as: own, path: `/videos/${failed.id}` })
-  await page.getByRole('button', { name: 'Use another model' }).waitFor()
+  const buttons = ['Use another model', 'Use again'].map((name) => page.getByRole('button', { name, exact: true }))
+  const tops = buttons.map(async (button) => (await button.boundingBox())!.y)
+  assert.equal(await tops[0], await tops[1], 'in one row')
+  assert.equal(await page.getByRole('code').first().innerText(), 'moderation_blocked')
   assert.equal(await page.getByRole('button', { name: 'Try again' }).count(), 0)
   await close()
 })

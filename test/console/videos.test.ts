@@ -261,3 +261,31 @@ test('nothing scrolls sideways, and axe-core finds no barrier, from 360 to 2560 
     await close()
   }
 })
+
+test('a request that is submitted out of sight of the list says so, and leads to its card', async () => {
+  const own = await newCustomer(app)
+  await submit(app, own, { prompt: 'The one before' })
+  for (const [width, isSaid] of [
+    [390, true],
+    [1280, false],
+  ] as const) {
+    const { page, close } = await openConsole(browser, { app, as: own, path: '/videos', width, height: 600 })
+    await prompt(page).fill(`Seen at ${width}`)
+    const sent = page.waitForResponse((each) => each.request().method() === 'POST' && /videos$/.test(each.url()))
+    await generate(page).click()
+    await sent
+    await page.getByText('Submitted. It is in the list.').first().waitFor({ state: 'attached' })
+    const toast = page.getByRole('region', { name: /^Notifications/ })
+    assert.equal(await toast.getByRole('button', { name: 'Show all videos' }).count(), isSaid ? 1 : 0)
+    if (isSaid) {
+      await toast.getByRole('button', { name: 'Show all videos' }).click()
+      await page.waitForFunction(() => {
+        const card = document.querySelector('[role=list] [data-job-status], ul [data-job-status]')
+        const { top = -1 } = card?.getBoundingClientRect() ?? {}
+        return top > 0 && top < innerHeight
+      })
+    }
+    await app.tick()
+    await close()
+  }
+})

@@ -169,15 +169,13 @@ function VideoContent({ job }: { job: VideoJob }) {
       </div>
     )
   if (isRunning(job)) return <RunningJob job={job} />
-  const again = (
-    <>
-      <Suspense>
-        <RepeatActions job={job} />
-      </Suspense>
-      <Button onClick={() => void fillStudio(job)}>{t('use_again')}</Button>
-    </>
+  const again = <Button onClick={() => void fillStudio(job)}>{t('use_again')}</Button>
+  const actions = (
+    <Suspense fallback={again}>
+      <RepeatActions job={job}>{again}</RepeatActions>
+    </Suspense>
   )
-  return <EndedJob job={job} action={again} />
+  return <EndedJob job={job} action={actions} />
 }
 
 function NoVideo({ error, onRetry }: { error: unknown; onRetry: () => void }) {

@@ -83,6 +83,7 @@ export function EndedJob({ job, action }: { job: VideoJob; action: React.ReactNo
       >
         {failed && <p>{t(`failure.${code}.next`)}</p>}
         <p>{t('not_charged')}</p>
+        {job.error && <code className="text-xs select-all">{job.error.code}</code>}
       </EmptyState>
     </Card>
   )

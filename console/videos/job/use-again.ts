@@ -8,7 +8,12 @@ import { readCurrentDraft, replaceDraft, useDraft } from '../draft/draft-store.t
 import type { VideoJob } from '../jobs/job.ts'
 import { readSubmittedFiles } from './submitted-files.ts'
 
-type RepeatOptions = { clips?: number; picks_model?: boolean }
+type RepeatOptions = {
+  clips?: number
+  picks_model?: boolean
+  /** What is said then, in place of the usual. */
+  done?: string
+}
 
 /** Fills the form with the request of a job, for one clip unless more are asked for, and opens it, with the
  * list of models where another one is to be picked. A file that is gone has its place there, and says so. */
@@ -17,7 +22,7 @@ export function useUseAgain(): (job: VideoJob, options?: RepeatOptions) => Promi
   const queries = useQueryClient()
   const navigate = useNavigate()
   useDraft()
-  return async (job, { clips = 1, picks_model = false } = {}) => {
+  return async (job, { clips = 1, picks_model = false, done = t('use_again_done') } = {}) => {
     const submitted = await readSubmittedFiles(queries, job).catch(() => null)
     if (submitted === null) return toast(t('use_again_failed'), 'danger')
     const files = { ...readCurrentDraft().files }
@@ -27,9 +32,9 @@ export function useUseAgain(): (job: VideoJob, options?: RepeatOptions) => Promi
         file ? storedAttachment(file) : goneAttachment(id, t('gone_file', { slot: t(`slot.${slot}`), n: at + 1 })),
       )
     }
-    replaceDraft({ ...requestOf(job), files, clips, is_repeat: true }, { picks_model })
+    replaceDraft({ ...requestOf(job), files, clips, is_repeat: true, continues: null }, { picks_model })
     await navigate({ to: '/videos' })
-    toast(t('use_again_done'))
+    toast(done)
   }
 }
 

@@ -1,9 +1,11 @@
 import { Copy, FastForward, Replace } from 'lucide-react'
-import { useState } from 'react'
+import { type ReactNode, useState } from 'react'
+import { useLabelsOfPages } from '../../api/queries.ts'
 import { useVideoModels } from '../../api/video-models.ts'
 import { useText } from '../../text/use-text.ts'
 import { Button } from '../../ui/button.tsx'
 import { accepts } from '../draft/models.ts'
+import { readablePrompt } from '../draft/prompt.ts'
 import { useUseAgain } from '../job/use-again.ts'
 import type { VideoJob } from '../jobs/job.ts'
 import { TryAgain } from './try-again.tsx'
@@ -13,16 +15,20 @@ import { useExtend } from './use-extend.ts'
 const VARIATIONS = 3
 
 /** What makes the next clip from one that has ended. */
-export function RepeatActions({ job }: { job: VideoJob }) {
+export function RepeatActions({ job, children }: { job: VideoJob; children?: ReactNode }) {
   const t = useText('videos/repeat')
   const fillForm = useUseAgain()
   const models = useVideoModels().data ?? []
   const isCompleted = job.status === 'completed'
   return (
     // biome-ignore lint/a11y/useSemanticElements: no form, and no legend is shown.
-    <div role="group" aria-label={t('next')} className="flex flex-wrap gap-2">
+    <div role="group" aria-label={t('next')} className={`flex flex-wrap gap-2 ${isCompleted ? '' : 'justify-center'}`}>
       {isCompleted && (
-        <Button icon={<Copy />} title={t('vary_hint')} onClick={() => void fillForm(job, { clips: VARIATIONS })}>
+        <Button
+          icon={<Copy />}
+          title={t('vary_hint')}
+          onClick={() => void fillForm(job, { clips: VARIATIONS, done: t('vary_done') })}
+        >
           {t('vary')}
         </Button>
       )}
@@ -33,6 +39,7 @@ export function RepeatActions({ job }: { job: VideoJob }) {
           {t('another_model')}
         </Button>
       )}
+      {children}
     </div>
   )
 }
@@ -40,10 +47,11 @@ export function RepeatActions({ job }: { job: VideoJob }) {
 function Extend({ job }: { job: VideoJob }) {
   const t = useText('videos/repeat')
   const extend = useExtend()
+  const name = useLabelsOfPages([[job.id]]).get(job.id)?.name
   const [busy, setBusy] = useState(false)
   const start = async () => {
     setBusy(true)
-    await extend(job).finally(() => setBusy(false))
+    await extend(job, name ?? readablePrompt(job.prompt.trim())).finally(() => setBusy(false))
   }
   return (
     <Button icon={<FastForward />} title={t('extend_hint')} busy={busy} onClick={() => void start()}>

@@ -15,13 +15,13 @@ import type { VideoJob } from '../jobs/job.ts'
  * Fills the form with a request that begins with the last frame of a clip, and opens it. The prompt is empty, since it says what happens next.
  * Where the clip's model takes no first frame it is the first model that does.
  */
-export function useExtend(): (job: VideoJob) => Promise<void> {
+export function useExtend(): (job: VideoJob, title: string) => Promise<void> {
   const t = useText('videos/repeat')
   const navigate = useNavigate()
   const models = useVideoModels().data ?? []
   const textOf = useFailureTexts()
   useDraft()
-  return async ({ id, model: own, seconds, aspect_ratio }) => {
+  return async ({ id, model: own, seconds, aspect_ratio }, title) => {
     const before = models.find((model) => model.id === own)
     const model = [before, ...models].find((each) => each && accepts(each, 'first_frame'))
     if (!model) return
@@ -33,7 +33,7 @@ export function useExtend(): (job: VideoJob) => Promise<void> {
     }
     const files = { ...readCurrentDraft().files, first_frame: [storedAttachment(file)], last_frame: [] }
     const request_ = { prompt: '', model: model.id, seconds, aspect_ratio, mode: 'frames', files } as const
-    replaceDraft({ ...request_, clips: 1, is_repeat: true })
+    replaceDraft({ ...request_, clips: 1, is_repeat: true, continues: { title, file_id: file.id } })
     await navigate({ to: '/videos' })
     const isOther = model.id !== own
     toast(isOther ? t('extend_other', { model: model.name, before: before?.name ?? own }) : t('extend_done'))

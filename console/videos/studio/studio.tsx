@@ -37,6 +37,9 @@ import { refusedField, useSubmission } from './submit.ts'
 
 const TermsNote = lazy(() => import('./terms-note.tsx').then((module) => ({ default: module.TermsNote })))
 
+const Continues = lazy(() =>
+  withTexts('videos/repeat', import('../repeat/continues.tsx')).then((module) => ({ default: module.Continues })),
+)
 const ChangedByModel = lazy(() =>
   withTexts('videos/repeat', import('../repeat/changed-by-model.tsx')).then((module) => ({
     default: module.ChangedByModel,
@@ -44,7 +47,7 @@ const ChangedByModel = lazy(() =>
 )
 
 /** Where a video is described, priced and started. */
-export function Studio() {
+export function Studio({ onSubmitted }: { onSubmitted: () => boolean }) {
   const t = useText('videos')
   const kept = useDraft()
   const listing = useVideoModels()
@@ -53,7 +56,7 @@ export function Studio() {
   const available = useBalance().data?.available ?? null
   const model = chosenModel(models, kept)
   const draft = fitTo(model, kept)
-  const submission = useSubmission(kept)
+  const submission = useSubmission(kept, onSubmitted)
   const [tried, setTried] = useState(false)
   const price = priceOf(model, draft)
   const estimate = useEstimateText({ ...draft, model: model?.id ?? null })
@@ -77,6 +80,11 @@ export function Studio() {
           {t('new_video')}
         </h2>
         <EarlierDraft />
+        {draft.continues && (
+          <Suspense>
+            <Continues {...draft} />
+          </Suspense>
+        )}
         <PromptField
           prompt={draft.prompt}
           onChange={(prompt) => changeDraft({ prompt })}

@@ -20,12 +20,12 @@ export type Submission = {
   busy: boolean
   /** Why the last request was refused, until its draft changes. */
   failure: Failure | null
-  /** How many were accepted, so that each can be announced. */
+  /** How many were accepted and not announced otherwise, so that each can be. */
   accepted: number
 }
 
-/** Submits requests so that each creates its clips once, however often it is clicked or retried, and shows them immediately. */
-export function useSubmission(draft: Draft): Submission {
+/** `onSubmitted` tells whether it has announced that. Submits requests so that each creates its clips once, however often it is clicked or retried, and shows them immediately. */
+export function useSubmission(draft: Draft, onSubmitted: () => boolean): Submission {
   const t = useText('videos')
   const queries = useQueryClient()
   const account = useAccount()
@@ -63,7 +63,7 @@ export function useSubmission(draft: Draft): Submission {
       forgetAll()
       applyJobs(queries, jobs)
       void queries.invalidateQueries({ queryKey: ['balance'] })
-      setAccepted((count) => count + 1)
+      if (!onSubmitted()) setAccepted((count) => count + 1)
     } catch (caught) {
       const refusal = failureOf(caught)
       const fitsLater = refusal.code === 'concurrency_limit_exceeded' || isTooMany(refusal)

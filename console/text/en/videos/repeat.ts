@@ -3,6 +3,9 @@ export default {
   next: 'Make another clip',
   vary: 'Vary',
   vary_hint: 'Puts the request into the form, for 3 clips.',
+  vary_done: 'The request is in the form, for 3 clips. Change it, or generate them.',
+  /** Above the prompt in the form. */
+  continues: 'Continues “{{title}}”: describe what happens next.',
   extend: 'Extend',
   extend_hint: 'Its last frame becomes the first frame of a new video.',
   extend_done: 'The last frame is in the form as the first frame. Describe what happens next.',
