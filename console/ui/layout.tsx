@@ -13,7 +13,7 @@ export function PageHeader({ title, description, actions, children }: HeaderProp
     <header className="mb-6 flex flex-col gap-4">
       <div className="flex flex-wrap items-start justify-between gap-x-6 gap-y-3">
         <div className="min-w-0">
-          <h1 ref={heading} tabIndex={-1} data-page-title className="text-xl font-semibold tracking-tight text-balance">
+          <h1 ref={heading} tabIndex={-1} data-page-title className="text-xl font-semibold tracking-tight">
             {title}
           </h1>
           {description && <p className="mt-1 max-w-2xl text-sm text-pretty text-muted">{description}</p>}

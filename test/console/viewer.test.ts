@@ -241,7 +241,7 @@ test('while two clips are compared all controls are in sight, upright clips are 
     const { page, close, screenshot } = await openConsole(browser, { app, as: other, path, ...look })
     await clips(page)
     const [one, two] = await Promise.all([0, 1].map(async (at) => (await page.locator('video').nth(at).boundingBox())!))
-    const isBeside = look.width > 1000 || second === made[1]
+    const isBeside: boolean = look.width > 1000 || second === made[1]
     assert.equal(Math.abs(one!.y - two!.y) < 2, isBeside, `${one!.y} and ${two!.y}`)
     if (isBeside) assert.ok(Math.abs(one!.height - two!.height) < 2, `${one!.height} and ${two!.height}`)
     for (const control of [page.getByRole('slider'), page.getByRole('combobox'), page.getByRole('radio').last()]) {

@@ -69,9 +69,7 @@ export function Dialog({
         >
           <div className="flex items-start justify-between gap-4 px-5 pt-4 sm:px-6">
             <div className="min-w-0 pt-1">
-              <Radix.Title className="text-base font-semibold text-balance [overflow-wrap:anywhere]">
-                {title}
-              </Radix.Title>
+              <Radix.Title className="text-base font-semibold [overflow-wrap:anywhere]">{title}</Radix.Title>
               {description && <Radix.Description className="mt-1 text-sm text-muted">{description}</Radix.Description>}
             </div>
             <Radix.Close asChild>

@@ -28,7 +28,7 @@ export function Toasts() {
           ) : (
             <CircleAlert aria-hidden className="size-4 shrink-0 text-danger" />
           )}
-          <Radix.Title className="grow [overflow-wrap:anywhere]">{text}</Radix.Title>
+          <Radix.Title className="grow text-balance [overflow-wrap:anywhere]">{text}</Radix.Title>
           <Radix.Close asChild>
             <IconButton label={t('close')} icon={<X />} size="sm" />
           </Radix.Close>
@@ -120,7 +120,7 @@ function UndoToast({ deletion, restore }: { deletion: Deletion; restore: (deleti
       onBlur={() => setPaused(false)}
       className="flex w-full animate-rise items-center gap-3 rounded-xl border border-line bg-raised py-2 ps-4 pe-2 text-sm shadow-float"
     >
-      <Radix.Title className="line-clamp-2 grow [overflow-wrap:anywhere]">{deletion.text}</Radix.Title>
+      <Radix.Title className="line-clamp-2 grow text-balance [overflow-wrap:anywhere]">{deletion.text}</Radix.Title>
       <Radix.Action asChild altText={t('undo_hint')}>
         <Button size="sm" aria-keyshortcuts="Control+Z Meta+Z" onClick={() => restore(deletion)}>
           {t('undo')}

@@ -70,6 +70,7 @@ function LinkedCard({ job, maker, labels }: JobCardProps) {
       <CardFoot
         prompt={job.prompt}
         name={labels?.name}
+        tags={labels?.tags}
         maker={maker ? (maker.name ?? maker.user_id) : ''}
         status={<JobStatus job={job} short />}
         time={runs ? <Elapsed since={job.created_at} /> : <DateTime at={job.created_at} relative />}
@@ -131,10 +132,11 @@ export function SkeletonCard() {
 type FootProps = Record<'status' | 'time' | 'cost', React.ReactNode> & {
   prompt: string
   name?: string | null | undefined
+  tags?: readonly string[] | undefined
   maker: string
 }
 
-function CardFoot({ prompt, name, maker, status, time, cost }: FootProps) {
+function CardFoot({ prompt, name, tags = [], maker, status, time, cost }: FootProps) {
   const t = useText('videos')
   return (
     <span className="flex flex-col px-3.5 pt-2.5 pb-3" style={{ minHeight: CARD_FOOT_PIXELS }}>
@@ -143,6 +145,15 @@ function CardFoot({ prompt, name, maker, status, time, cost }: FootProps) {
         {shownPrompt(prompt)}
       </span>
       {maker !== '' && <span className="mt-1 truncate text-xs text-muted">{t('find.by', { name: maker })}</span>}
+      {tags.length > 0 && (
+        <span className="mt-1 truncate text-xs">
+          {tags.map((tag) => (
+            <span key={tag} className="me-1 rounded bg-sunken px-1">
+              {tag}
+            </span>
+          ))}
+        </span>
+      )}
       <span className="mt-auto flex flex-wrap items-center gap-x-2 text-xs text-muted tabular-nums">
         {status}
         <span className="ms-auto shrink-0">{time}</span>

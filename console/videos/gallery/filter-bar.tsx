@@ -30,7 +30,7 @@ export function FilterBar({ selecting, onSelecting, selectButton }: BarProps) {
   const [open, setOpen] = useState(on > 0)
   const panel = useId()
   return (
-    <search className="mb-3 flex flex-col gap-3">
+    <search className="@container mb-3 flex flex-col gap-3">
       <div className="flex flex-wrap items-center gap-2">
         <SettledInput
           type="search"
@@ -53,8 +53,11 @@ export function FilterBar({ selecting, onSelecting, selectButton }: BarProps) {
             {t('find.clear')}
           </Button>
         )}
-        <div className="ms-auto w-28">
+        {/* Narrower, there is one column in any case. */}
+        <div className="ms-auto hidden w-36 items-center gap-2 @min-[21rem]:flex">
+          <span aria-hidden className="size-2 shrink-0 rounded-xs border-2 border-control" />
           <Slider {...CARD_SIZES} value={size} onChange={setSize} label={t('find.card_size')} />
+          <span aria-hidden className="size-4 shrink-0 rounded-sm border-2 border-control" />
         </div>
       </div>
       <div id={panel} hidden={!open} className="rounded-xl border border-line bg-surface px-4 py-3">

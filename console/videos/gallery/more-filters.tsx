@@ -1,3 +1,4 @@
+import { useBalance } from '../../api/queries.ts'
 import { useVideoModels } from '../../api/video-models.ts'
 import { useText } from '../../text/use-text.ts'
 import { Field } from '../../ui/form/field.tsx'
@@ -12,6 +13,7 @@ type FilterProps = { filter: Filter; onChange: (changes: Filter) => void }
 /** Filters by status, model, days, cost, tag and favorites. */
 export function MoreFilters({ filter, onChange }: FilterProps) {
   const t = useText('videos')
+  const currency = useBalance().data?.currency ?? ''
   const models = useVideoModels().data ?? []
   const { model = '' } = filter
   const gone = model !== '' && !models.some(({ id }) => id === model) ? [{ value: model, label: model }] : []
@@ -41,7 +43,7 @@ export function MoreFilters({ filter, onChange }: FilterProps) {
       </Field>
       <DayFilters filter={filter} onChange={onChange} />
       {(['cost_min', 'cost_max'] as const).map((name) => (
-        <Field key={name} label={t(`find.${name}`)}>
+        <Field key={name} label={t(`find.${name}`, { currency })}>
           <SettledInput
             inputMode="decimal"
             maxLength={19}
