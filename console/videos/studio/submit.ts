@@ -24,7 +24,7 @@ export type Submission = {
   accepted: number
 }
 
-/** `onSubmitted` tells whether it has announced that. Submits requests so that each creates its clips once, however often it is clicked or retried, and shows them immediately. */
+/** `onSubmitted` returns whether it has announced that. Submits requests so that each creates its clips once, however often it is clicked or retried, and shows them immediately. */
 export function useSubmission(draft: Draft, onSubmitted: () => boolean): Submission {
   const t = useText('videos')
   const queries = useQueryClient()
