@@ -16,6 +16,7 @@ import { lockedRole, requireManager } from '../identity/members/members.ts'
 import { addSeconds } from '../platform/clock.ts'
 import type { Tx } from '../platform/db/db.ts'
 import { ApiError, notFound } from '../platform/errors.ts'
+import { openShares } from '../platform/fair-queue.ts'
 import { firstId, isId, newId } from '../platform/ids.ts'
 import { parseMoney } from '../platform/money.ts'
 import { OutboundError } from '../platform/outbound/error.ts'
@@ -151,21 +152,26 @@ export async function rotateSecret(
   return { ...(await readEndpoint(ctx, principal, id)), secret }
 }
 
+/** A batch of a thousand deliveries. Requests of one person wait for each other in the database, where each keeps a connection. */
+const sendInTurn = openShares({ each: 1, all: 2 })
+
 /**
  * Sends one event, or all since a time, again. Returns how many. A long backlog is changed in batches, each of which is rejected once the
  * endpoint is disabled or deleted. Throws ApiError `invalid_request_error` for a body that asks for both or neither, `conflict` for an
- * endpoint that is disabled, and `not_found`.
+ * endpoint that is disabled, and `not_found`; or with the reason of `signal` before it begins.
  */
 export async function redeliver(
   ctx: Context,
   principal: Principal,
-  { id, body }: { id: string; body: Static<typeof Redeliver> },
+  { id, body, signal }: { id: string; body: Static<typeof Redeliver>; signal: AbortSignal },
 ): Promise<number> {
   const now = ctx.clock.now()
   let count = 0
   let after: string | null = null
+  const send = () => changing(ctx, principal, id, (tx, endpoint) => sendPage(tx, endpoint, { body, now, after }))
   do {
-    const page = await changing(ctx, principal, id, (tx, endpoint) => sendPage(tx, endpoint, { body, now, after }))
+    // Whoever leaves then gives up; what has begun goes on.
+    const page = await sendInTurn(principal.org_id, send, after === null ? signal : undefined)
     // Of old events: they were due for long, and other processes look at what became due lately.
     if (page.count > 0) ctx.changes.announce(RECLAIMED_TOPIC, DELIVERY_QUEUE)
     count += page.count

@@ -5,6 +5,7 @@ import { findSubscriptions } from '../events/store/subscriptions.ts'
 import { type Endpoint, endpoint } from '../identity/caller/endpoint.ts'
 import { requireManager } from '../identity/members/members.ts'
 import { notFound } from '../platform/errors.ts'
+import { abortOnLeaving } from '../platform/http/abort-on-disconnect.ts'
 import { pageOf, positionOf } from '../platform/http/list.ts'
 import { isId } from '../platform/ids.ts'
 import { changeEndpoint, createEndpoint, readEndpoint, redeliver, removeEndpoint, rotateSecret } from './endpoints.ts'
@@ -215,9 +216,9 @@ const again = endpoint({
   response: RedeliverResult,
   errors: ['permission_denied', 'conflict'],
   example: { since: 1_790_000_000 },
-  async handle(ctx, { principal, params, body }) {
+  async handle(ctx, { principal, params, body, reply }) {
     const id = params.webhook_endpoint_id!
-    const count = await redeliver(ctx, principal, { id, body })
+    const count = await redeliver(ctx, principal, { id, body, signal: abortOnLeaving(reply).signal })
     return { object: 'webhook_endpoint.redelivery', webhook_endpoint_id: id, deliveries: count }
   },
 })

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, afterEach, before, test } from 'node:test'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { send } from '../../support/http/send.ts'
 import { assertRefused } from '../../support/http/videos-app.ts'
 import {
@@ -62,4 +63,32 @@ test('200 with pages of deliveries by state, the newest first, without gap or du
   assertRefused(await call('GET', '/deliveries?state=lost'), {
     ...{ status: 400, code: 'invalid_value', param: 'state' },
   })
+})
+
+test('deliveries are sent again for one request of an organization at a time: the others hold no connection to the database', async () => {
+  const ids = [
+    path,
+    ...(await Promise.all([1, 2, 3].map(async () => `/v1/webhook_endpoints/${(await newEndpoint(webhooks)).id}`))),
+  ]
+  const { pool } = webhooks.app.database
+  const client = await pool.connect()
+  const sending = async () => {
+    const { rows } = await pool.query(
+      `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
+    )
+    return rows.length
+  }
+  await client.query('begin; lock table event_deliveries in exclusive mode')
+  try {
+    const key = webhooks.person.key
+    const asked = ids.map((each) => send(webhooks.app, 'POST', `${each}/redeliver`, { key }, { since: 0 }))
+    while ((await sending()) < 1) await nextTurn()
+    // Answered after all have arrived.
+    assert.equal((await call('GET', '')).status, 200)
+    assert.equal(await sending(), 1)
+    await client.query('commit')
+    for (const { status } of await Promise.all(asked)) assert.equal(status, 200)
+  } finally {
+    client.release(true)
+  }
 })
