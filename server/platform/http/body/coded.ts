@@ -57,10 +57,10 @@ export function requireUncoded(request: FastifyRequest): void {
 }
 
 /**
- * The bytes of a body without its coding, in pieces, as fast as `lease` has room for them and for the decoder. A body that is not compressed, whatever it
- * claims, comes as it is. Throws ApiError `request_too_large` beyond `bytes_max` and RATIO_MAX, `invalid_request_error` for bytes that are
- * not of their coding or unpack to less than half of their size, or for many short frames or blocks of zstd, `unsupported_media_type` for zstd with a
- * window that HTTP does not have.
+ * The bytes of a body without its coding, in pieces, as fast as `lease` has room for them and for the decoder. A body that is not compressed,
+ * whatever it claims, comes as it is. Throws ApiError `request_too_large` beyond `bytes_max` and RATIO_MAX, `invalid_request_error` for bytes
+ * that are not of their coding or unpack to less than half of their size, or for many short frames or blocks of zstd,
+ * `unsupported_media_type` for zstd with a window that HTTP does not have.
  */
 export async function readCoded(
   body: IncomingMessage,
