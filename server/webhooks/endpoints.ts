@@ -171,7 +171,11 @@ export async function redeliver(
   const send = () => changing(ctx, principal, id, (tx, endpoint) => sendPage(tx, endpoint, { body, now, after }))
   do {
     // Whoever leaves then gives up; what has begun goes on.
-    const page = await sendInTurn(principal.org_id, send, after === null ? signal : undefined)
+    const page: Awaited<ReturnType<typeof sendPage>> = await sendInTurn(
+      principal.org_id,
+      send,
+      after === null ? signal : undefined,
+    )
     // Of old events: they were due for long, and other processes look at what became due lately.
     if (page.count > 0) ctx.changes.announce(RECLAIMED_TOPIC, DELIVERY_QUEUE)
     count += page.count

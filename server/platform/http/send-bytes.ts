@@ -89,7 +89,7 @@ const readInTurnOf = {
   network: openShares({ each: VIEWERS_OF_NETWORK_MAX }),
 }
 
-/** Viewers and engines have places of their own: strangers delay no download, and downloads delay no job. */
+/** Viewers and engines have places of their own: viewers delay no download of the organization, and downloads delay no job. */
 function readInTurn(
   { org_id, places = 'own' }: Content,
   send: () => Promise<void>,
