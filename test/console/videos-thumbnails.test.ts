@@ -69,6 +69,31 @@ test('the card of a finished video shows its thumbnail; nothing is requested for
   }
 })
 
+test('a thumbnail for which there was no room is asked for again, until it is there', async () => {
+  const own = await newCustomer(app)
+  await submit(app, own, { prompt: 'A boat', seconds: 5 })
+  await app.tick()
+  const { page, close, allow } = await openConsole(browser, { app, as: own, path: '/sign-in' })
+  allow(/status of 429/)
+  await page.clock.install()
+  let full = true
+  const refused = { status: 429, json: { error: { code: 'too_many_requests', message: 'Wait.' } } }
+  await page.route('**/content?variant=thumbnail', (route) => (full ? route.fulfill(refused) : route.continue()))
+  const asked = () => page.waitForResponse('**/content?variant=thumbnail')
+  const first = asked()
+  await page.goto(`${app.url}/videos`)
+  await first
+  await card(page, 'completed').locator('img').waitFor({ state: 'detached' })
+  const second = asked()
+  await page.clock.runFor(5000)
+  assert.equal((await second).status(), 429)
+  await card(page, 'completed').locator('img').waitFor({ state: 'detached' })
+  full = false
+  await page.clock.runFor(10_000)
+  assert.equal(await widthOf(page, '[data-job-status=completed] img'), 640)
+  await close()
+})
+
 test('a mouse that moves over a card goes through the seconds of the video, unless reduced motion is preferred', async () => {
   const own = await newCustomer(app)
   const { body } = await submit(app, own, { prompt: 'A boat', seconds: 5 })

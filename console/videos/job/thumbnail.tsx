@@ -6,13 +6,26 @@ import { SpritesheetCell } from './spritesheet-cell.tsx'
 /** How long the pointer has to rest before the spritesheet is loaded. */
 const REST_MS = 150
 
+/** Many new thumbnails at once find no room with the service, which makes some a second. A picture does not say why it failed. */
+const [FIRST_RETRY_MS, RETRIES_MAX] = [5000, 4]
+
 type ThumbnailProps = { job: Pick<VideoJob, 'id' | 'status' | 'seconds'> }
 
 /** The thumbnail of a completed video; a placeholder before, and where there is none. Fills its box. */
 export function JobThumbnail({ job }: ThumbnailProps) {
-  const [failed, setFailed] = useState(false)
-  if (job.status !== 'completed' || failed) return <PlaceholderThumbnail id={job.id} status={job.status} />
-  return <LoadedThumbnail job={job} onError={() => setFailed(true)} />
+  const [failures, setFailures] = useState(0)
+  const [waiting, setWaiting] = useState(false)
+  useEffect(() => {
+    if (!waiting || failures > RETRIES_MAX) return
+    const timer = setTimeout(() => setWaiting(false), FIRST_RETRY_MS * 2 ** (failures - 1))
+    return () => clearTimeout(timer)
+  }, [waiting, failures])
+  if (job.status !== 'completed' || waiting) return <PlaceholderThumbnail id={job.id} status={job.status} />
+  const onError = () => {
+    setFailures(failures + 1)
+    setWaiting(true)
+  }
+  return <LoadedThumbnail job={job} onError={onError} />
 }
 
 /** A mouse that moves over it goes through the seconds of the video, unless the person prefers reduced motion. */
