@@ -70,7 +70,7 @@ test('from the first sign-in to a clip that plays: agree, upload, submit, watch 
     // A state may be over before it is shown.
     assert.deepEqual(
       seen,
-      ['moderating', 'queued', 'in_progress', 'completed'].filter((status) => seen.includes(status)),
+      ['moderating', 'translating', 'queued', 'in_progress', 'completed'].filter((status) => seen.includes(status)),
     )
     assert.deepEqual(seen.slice(-2), ['in_progress', 'completed'])
     await page.getByRole('complementary').getByText('$99.96').waitFor()

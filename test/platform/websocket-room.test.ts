@@ -32,7 +32,7 @@ test('a message is read as far as its owner has room for it, and goes on when th
 })
 
 test('1013 ends the connection of a message that finds no room in time', async () => {
-  const { budget, own, open, one, release } = await startFull(0.5)
+  const { budget, own, open, one, release } = await startFull(0.05)
   const two = await open('a')
   two.send({ text: 'x'.repeat(300_000) })
   assert.deepEqual(await two.closed, { code: 1013, reason: 'too many bytes at once' })
@@ -42,7 +42,7 @@ test('1013 ends the connection of a message that finds no room in time', async (
   full.add(1_100_000)
   const three = await open('a')
   // Complete with the bytes that find no room.
-  three.send({ text: 'x'.repeat(66_000) })
+  three.send({ text: 'x'.repeat(132_000) })
   await assert.rejects(three.next(), /1013/)
   const idle = await open('a')
   for (let n = 0; n < 1000; n++) idle.ws.pong('x'.repeat(125))

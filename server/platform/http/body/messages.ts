@@ -5,8 +5,8 @@ import type { Lease } from './byte-budget.ts'
 /** Gets every message in order; null for a binary one. `lease` has its bytes: end it once the message has been answered. */
 export type OnMessage = (text: Buffer | null, lease: Lease) => void
 
-/** As much is read at once. What of it is a ping or pong shows afterwards. */
-const CHUNK_BYTES = 64 * 1024
+/** As much comes in two reads, the second while the first is still parsed. What of it is a ping or pong shows afterwards. */
+const CHUNK_BYTES = 128 * 1024
 
 /** Delivers each message with a lease of its bytes, counted as they come in, once there is room for them. Closes with 1013 if there is none. */
 export function deliverMessages(ws: WebSocket, socket: Duplex, openLease: () => Lease, onMessage: OnMessage): void {
