@@ -1,6 +1,6 @@
 import { type Endpoint, endpoint } from '../identity/caller/endpoint.ts'
 import { whileConnected } from '../platform/http/abort-on-disconnect.ts'
-import { type Gates, submitVideos } from '../videos/create/create.ts'
+import { CREATE_ERRORS, type Gates, submitVideos } from '../videos/create/create.ts'
 import { readIdempotencyKey } from '../videos/create/idempotency.ts'
 import { CreateVariations, Variations } from '../videos/schema.ts'
 
@@ -20,14 +20,7 @@ export function variationsEndpoint(gates: Gates): Endpoint {
     response: Variations,
     idempotent: true,
     headers: { 'idempotent-replayed': 'sometimes' },
-    errors: [
-      'intake_paused',
-      'insufficient_credits',
-      'agreement_required',
-      'model_not_found',
-      'storage_limit_exceeded',
-      'concurrency_limit_exceeded',
-    ],
+    errors: CREATE_ERRORS,
     example: {
       ...{ count: 3, model: 'storyboard-1', prompt: 'A paper boat on a calm lake.', seconds: 5, aspect_ratio: '16:9' },
     },

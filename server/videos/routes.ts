@@ -13,7 +13,7 @@ import { sendPolled } from './answer.ts'
 import { readArchive } from './archive/route.ts'
 import type { JobCache } from './cache.ts'
 import { readVariant, sendContent } from './content.ts'
-import { type Gates, submitVideos } from './create/create.ts'
+import { CREATE_ERRORS, type Gates, submitVideos } from './create/create.ts'
 import { declaredFrameBytes, type Frame } from './create/frame.ts'
 import { readIdempotencyKey } from './create/idempotency.ts'
 import { readMultipartBody } from './create/multipart-body.ts'
@@ -113,14 +113,7 @@ function createVideo(gates: Gates): Endpoint {
     response: VideoView,
     idempotent: true,
     headers: { 'idempotent-replayed': 'sometimes' },
-    errors: [
-      'intake_paused',
-      'insufficient_credits',
-      'agreement_required',
-      'model_not_found',
-      'storage_limit_exceeded',
-      'concurrency_limit_exceeded',
-    ],
+    errors: CREATE_ERRORS,
     example: {
       model: 'storyboard-1',
       prompt: 'A paper boat on a calm lake. <d>Off we go!</d>',

@@ -4,7 +4,7 @@ import { ArrowDown } from 'lucide-react'
 import { usePollMs } from '../../api/live.ts'
 import { useText } from '../../text/use-text.ts'
 import { Button } from '../../ui/button.tsx'
-import { readablePrompt } from '../draft/prompt.ts'
+import { beginningOf } from '../draft/prompt.ts'
 import { JobStatus } from '../job/status.tsx'
 import { JobThumbnail } from '../job/thumbnail.tsx'
 import { pageQuery } from '../jobs/job-cache.ts'
@@ -29,7 +29,7 @@ export function NewestVideo({ onShowAll }: { onShowAll: () => void }) {
         </span>
         <span className="flex min-w-0 flex-col items-start gap-1 py-1.5">
           <span className="line-clamp-1 text-sm [overflow-wrap:anywhere]">
-            {readablePrompt(job.prompt).slice(0, PROMPT_CHARACTERS)}
+            {beginningOf(job.prompt, PROMPT_CHARACTERS)}
           </span>
           <JobStatus job={job} />
         </span>

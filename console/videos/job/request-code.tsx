@@ -6,15 +6,14 @@ import { useText } from '../../text/use-text.ts'
 import { CodeBlock } from '../../ui/data/code.tsx'
 import { Segmented } from '../../ui/form/choice.tsx'
 import { Dialog } from '../../ui/overlay/dialog.tsx'
-import type { VideoRequest } from '../draft/draft.ts'
-import type { VideoJob } from '../jobs/job.ts'
+import { submittedRequest, type VideoJob } from '../jobs/job.ts'
 
 /** The request of a job as a program. */
 export function RequestCode({ job, onClose }: { job: VideoJob; onClose: () => void }) {
   const t = useText('videos')
   const { data: site } = useSite()
   const [language, setLanguage] = useState<SnippetLanguage>('curl')
-  const body = requestOf(job)
+  const body = submittedRequest(job)
   const base_url = site?.public_url ?? location.origin
   const [key] = useState(() => randomId())
   const headers = { 'Idempotency-Key': key }
@@ -39,10 +38,4 @@ export function RequestCode({ job, onClose }: { job: VideoJob; onClose: () => vo
       </div>
     </Dialog>
   )
-}
-
-/** The body that the job was submitted with. */
-function requestOf({ model, prompt, seconds, aspect_ratio, image_reference, references }: VideoJob): VideoRequest {
-  const files = { ...(image_reference && { image_reference }), ...(references && { references }) }
-  return { model, prompt, seconds, aspect_ratio, ...files }
 }

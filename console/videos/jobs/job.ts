@@ -1,4 +1,5 @@
 import type { VideoView } from '../../../server/videos/schema.ts'
+import type { VideoRequest } from '../draft/draft.ts'
 
 export type VideoJob = VideoView
 
@@ -15,4 +16,11 @@ export function videoPath(id: string): string {
 
 export function contentPath(id: string, variant?: 'thumbnail' | 'spritesheet'): string {
   return `${videoPath(id)}/content${variant ? `?variant=${variant}` : ''}`
+}
+
+/** The body that the job was submitted with. */
+export function submittedRequest(job: VideoJob): VideoRequest {
+  const { model, prompt, seconds, aspect_ratio, image_reference, references } = job
+  const files = { ...(image_reference && { image_reference }), ...(references && { references }) }
+  return { model, prompt, seconds, aspect_ratio, ...files }
 }

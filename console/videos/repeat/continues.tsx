@@ -2,11 +2,9 @@ import { useText } from '../../text/use-text.ts'
 import { Note } from '../../ui/failure-note.tsx'
 import type { Draft } from '../draft/draft.ts'
 
-const TITLE_CHARACTERS = 60
-
 /** That the request continues a clip, as long as that one's last frame is its first. */
 export function Continues({ continues, mode, files }: Draft) {
   const t = useText('videos/repeat')
   if (mode !== 'frames' || files.first_frame[0]?.file_id !== continues?.file_id) return null
-  return <Note>{t('continues', { title: continues!.title.slice(0, TITLE_CHARACTERS) })}</Note>
+  return <Note>{t('continues', { title: continues!.title })}</Note>
 }

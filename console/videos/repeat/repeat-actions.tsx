@@ -5,7 +5,7 @@ import { useVideoModels } from '../../api/video-models.ts'
 import { useText } from '../../text/use-text.ts'
 import { Button } from '../../ui/button.tsx'
 import { accepts } from '../draft/models.ts'
-import { readablePrompt } from '../draft/prompt.ts'
+import { beginningOf } from '../draft/prompt.ts'
 import { useUseAgain } from '../job/use-again.ts'
 import type { VideoJob } from '../jobs/job.ts'
 import { TryAgain } from './try-again.tsx'
@@ -13,6 +13,8 @@ import { useExtend } from './use-extend.ts'
 
 /** How many clips a person who varies one is offered; more or fewer are a click away. */
 const VARIATIONS = 3
+/** Of a clip that is continued. */
+const TITLE_CHARACTERS = 60
 
 /** What makes the next clip from one that has ended. */
 export function RepeatActions({ job, children }: { job: VideoJob; children?: ReactNode }) {
@@ -51,7 +53,7 @@ function Extend({ job }: { job: VideoJob }) {
   const [busy, setBusy] = useState(false)
   const start = async () => {
     setBusy(true)
-    await extend(job, name ?? readablePrompt(job.prompt.trim())).finally(() => setBusy(false))
+    await extend(job, beginningOf(name ?? job.prompt, TITLE_CHARACTERS)).finally(() => setBusy(false))
   }
   return (
     <Button icon={<FastForward />} title={t('extend_hint')} busy={busy} onClick={() => void start()}>

@@ -12,8 +12,7 @@ import { Button } from '../../ui/button.tsx'
 import { useFormat } from '../../ui/data/format.tsx'
 import { ConfirmDialog } from '../../ui/overlay/dialog.tsx'
 import { toast } from '../../ui/overlay/toast.ts'
-import type { VideoRequest } from '../draft/draft.ts'
-import type { VideoJob } from '../jobs/job.ts'
+import { submittedRequest, type VideoJob } from '../jobs/job.ts'
 import { applyJobs } from '../jobs/job-cache.ts'
 import { addWaiting, useAccount } from '../waiting/list.ts'
 import { createClips } from '../waiting/send.ts'
@@ -56,7 +55,7 @@ function Question({ job, pricing, attempt: key, onClose }: QuestionProps) {
   const cost = money(multiply(pricing.per_second, job.seconds), pricing.currency, { digits: 'exact' })
   const available = balance ? money(balance.available, balance.currency) : '…'
   const send = async () => {
-    const request = requestOf(job)
+    const request = submittedRequest(job)
     try {
       const [made] = await createClips({ key, request })
       applyJobs(queries, [made!])
@@ -81,9 +80,4 @@ function Question({ job, pricing, attempt: key, onClose }: QuestionProps) {
       <p>{t('try_again_text', { cost, available })}</p>
     </ConfirmDialog>
   )
-}
-
-function requestOf({ model, prompt, seconds, aspect_ratio, image_reference, references }: VideoJob): VideoRequest {
-  const files = { ...(image_reference && { image_reference }), ...(references && { references }) }
-  return { model, prompt, seconds, aspect_ratio, ...files }
 }

@@ -6,9 +6,8 @@ import { useText } from '../../text/use-text.ts'
 import { Money } from '../../ui/data/format.tsx'
 import { ConfirmDialog } from '../../ui/overlay/dialog.tsx'
 import { toast } from '../../ui/overlay/toast.ts'
-import type { VideoRequest } from '../draft/draft.ts'
-import { readablePrompt } from '../draft/prompt.ts'
-import type { VideoJob } from '../jobs/job.ts'
+import { beginningOf } from '../draft/prompt.ts'
+import { submittedRequest, type VideoJob } from '../jobs/job.ts'
 import { addWaiting, useAccount } from '../waiting/list.ts'
 import { sendAll } from '../waiting/send.ts'
 
@@ -28,7 +27,7 @@ export function RetryDialog({ jobs, onClose, onSent }: { jobs: VideoJob[]; onClo
     let kept = 0
     // The oldest first, as they were submitted.
     for (const { job } of quoted.toReversed()) {
-      if (!(await addWaiting(account, { key: randomId(), request: requestOf(job), sent_at_ms: null }))) break
+      if (!(await addWaiting(account, { key: randomId(), request: submittedRequest(job), sent_at_ms: null }))) break
       kept += 1
     }
     if (kept < quoted.length) toast(t('retry_full', { count: quoted.length - kept }), 'danger')
@@ -50,9 +49,7 @@ export function RetryDialog({ jobs, onClose, onSent }: { jobs: VideoJob[]; onClo
       <ul className="max-h-60 divide-y divide-line overflow-y-auto" tabIndex={-1}>
         {quoted.map(({ job, cost, currency }) => (
           <li key={job.id} className="flex justify-between gap-4 py-1.5">
-            <span className="line-clamp-1 [overflow-wrap:anywhere]">
-              {readablePrompt(job.prompt).slice(0, PROMPT_CHARACTERS)}
-            </span>
+            <span className="line-clamp-1 [overflow-wrap:anywhere]">{beginningOf(job.prompt, PROMPT_CHARACTERS)}</span>
             <Money amount={cost} currency={currency} />
           </li>
         ))}
@@ -71,9 +68,4 @@ export function RetryDialog({ jobs, onClose, onSent }: { jobs: VideoJob[]; onClo
 function quoteOf(job: VideoJob, models: readonly VideoModel[]): Quoted[] {
   const price = models.find(({ id }) => id === job.model)?.pricing[0]
   return price ? [{ job, cost: multiply(price.per_second, job.seconds), currency: price.currency }] : []
-}
-
-function requestOf({ model, prompt, seconds, aspect_ratio, image_reference, references }: VideoJob): VideoRequest {
-  const files = { ...(image_reference && { image_reference }), ...(references && { references }) }
-  return { model, prompt, seconds, aspect_ratio, ...files }
 }

@@ -10,7 +10,7 @@ import { FailureNote } from '../../ui/failure-note.tsx'
 import { Skeleton } from '../../ui/layout.tsx'
 import { Dialog } from '../../ui/overlay/dialog.tsx'
 import { useDeleting } from '../../ui/overlay/undo.tsx'
-import { readablePrompt } from '../draft/prompt.ts'
+import { beginningOf } from '../draft/prompt.ts'
 import { SettledInput } from '../gallery/settled-input.tsx'
 import { JobThumbnail } from '../job/thumbnail.tsx'
 import { type VideoJob, videoPath } from '../jobs/job.ts'
@@ -99,7 +99,7 @@ function Choice({ job, labels, onChoose }: { job: VideoJob; labels: Labels | und
         <span className="mt-1 line-clamp-1 text-xs font-semibold [overflow-wrap:anywhere]">{labels.name}</span>
       )}
       <span className={`mt-1 ${labels?.name ? 'line-clamp-1' : 'line-clamp-2'} text-xs [overflow-wrap:anywhere]`}>
-        {readablePrompt(job.prompt).slice(0, PROMPT_CHARACTERS)}
+        {beginningOf(job.prompt, PROMPT_CHARACTERS)}
       </span>
       <span className="mt-auto flex w-full flex-wrap gap-x-2 pt-1 text-xs text-muted tabular-nums">
         <span className="w-full truncate">{model}</span>

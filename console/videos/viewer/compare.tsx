@@ -8,7 +8,7 @@ import { Note } from '../../ui/failure-note.tsx'
 import { Segmented, Slider } from '../../ui/form/choice.tsx'
 import { PageHeader } from '../../ui/layout.tsx'
 import { widthByHeight } from '../draft/draft.ts'
-import { readablePrompt } from '../draft/prompt.ts'
+import { beginningOf } from '../draft/prompt.ts'
 import { VideoFrame } from '../job/player.tsx'
 import { contentPath, type VideoJob } from '../jobs/job.ts'
 import { useKeys } from './keys.ts'
@@ -83,7 +83,7 @@ export function Compare({ jobs, onEnd }: CompareProps) {
             </VideoFrame>
             <figcaption className="line-clamp-2 text-sm [overflow-wrap:anywhere]">
               <Link to="/videos/$id" params={{ id: jobs[at]!.id }}>
-                {readablePrompt(jobs[at]!.prompt).slice(0, PROMPT_CHARACTERS)}
+                {beginningOf(jobs[at]!.prompt, PROMPT_CHARACTERS)}
               </Link>
             </figcaption>
           </figure>

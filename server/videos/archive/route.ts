@@ -12,7 +12,10 @@ import { type ArchivedJob, findArchivedJobs } from './store.ts'
 import { type ZipEntry, zipOf } from './zip.ts'
 
 const IDS_MAX = 100
-/** Archives of one organization that are sent at a time: each keeps a reader of the storage for as long as its client reads. */
+/**
+ * Archives of one organization that are made and sent at a time: each asks the storage for the size of every clip, and then keeps a reader of it
+ * for as long as its client reads.
+ */
 const sendInTurn = openShares({ each: 4 })
 
 const Query = Type.Object({
@@ -23,6 +26,7 @@ export const readArchive = endpoint({
   method: 'GET',
   path: '/console/videos/archive',
   auth: 'session',
+  counted: true,
   summary: 'Download the clips of several videos as one ZIP archive',
   description:
     'Stored, not compressed. `manifest.json` in it has the id of each file, and the videos without a clip, which are left out. 400 when none has one.',
@@ -35,21 +39,22 @@ export const readArchive = endpoint({
     if (ids.length > IDS_MAX) throw new ApiError('invalid_value', `At most ${IDS_MAX} ids at once.`, { param: 'ids' })
     const jobs = await findArchivedJobs(ctx.db, org_id, ids)
     if (jobs.length < ids.length) throw notFound('video')
-    const now = ctx.clock.now()
-    const { size_bytes, bytes } = zipOf(await entriesOf(ctx.blobs, jobs, now))
-    reply
-      .header('content-type', 'application/zip')
-      .header('content-length', size_bytes)
-      .header('content-disposition', `attachment; filename="videos-${now.toISOString().slice(0, 10)}.zip"`)
-      .header('cache-control', 'private, no-store')
-      .header('x-content-type-options', 'nosniff')
-    if (request.method === 'HEAD') return reply.send('')
     const { signal } = abortOnLeaving(reply)
     await sendInTurn(
       org_id,
       async () => {
         if (signal.aborted) return
+        const now = ctx.clock.now()
+        const { size_bytes, bytes } = zipOf(await entriesOf(ctx.blobs, jobs, now))
+        reply
+          .header('content-type', 'application/zip')
+          .header('content-length', size_bytes)
+          .header('content-disposition', `attachment; filename="videos-${now.toISOString().slice(0, 10)}.zip"`)
+          .header('cache-control', 'private, no-store')
+          .header('x-content-type-options', 'nosniff')
+        if (request.method === 'HEAD') return void reply.send('')
         const closed = new Promise<void>((resolve) => reply.raw.once('close', resolve))
+        if (reply.raw.destroyed) return
         reply.raw.setTimeout(IDLE_SECONDS * 1000, () => reply.raw.destroy())
         void reply.send(Readable.from(bytes, { objectMode: false }))
         await closed

@@ -41,6 +41,16 @@ export type Submission = {
 /** They keep new jobs out: `audit` while the books do not balance, `storage` while the organization has no room. */
 export type Gates = { audit: AuditGate; storage: StorageGate }
 
+/** What rejects a submission, beside what any route may. */
+export const CREATE_ERRORS = [
+  'intake_paused',
+  'insufficient_credits',
+  'agreement_required',
+  'model_not_found',
+  'storage_limit_exceeded',
+  'concurrency_limit_exceeded',
+] as const
+
 const checkShape = shape(CreateVideo)
 const checkCount = shape(Type.Object({ count: CreateVariations.properties.count }))
 
