@@ -320,7 +320,10 @@ test('a video whose files or prompt cannot be used is not tried again as it is',
   await app.database.pool.query("update video_jobs set error_code = 'moderation_blocked' where id = $1", [failed.id])
   const { page, close } = await openConsole(browser, { app, as: own, path: `/videos/${failed.id}` })
   const buttons = ['Use another model', 'Use again'].map((name) => page.getByRole('button', { name, exact: true }))
-  const tops = buttons.map(async (button) => (await button.boundingBox())!.y)
+  const tops = buttons.map(async (button) => {
+    await button.waitFor()
+    return (await button.boundingBox())!.y
+  })
   assert.equal(await tops[0], await tops[1], 'in one row')
   assert.equal(await page.getByRole('code').first().innerText(), 'moderation_blocked')
   assert.equal(await page.getByRole('button', { name: 'Try again' }).count(), 0)
