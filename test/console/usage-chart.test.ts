@@ -64,15 +64,11 @@ test('arrow keys move through the days of the chart, and a screen reader gets ea
   const chart = page.getByRole('slider', { name: 'Cost per day' })
   await chart.focus()
   const texts: string[] = []
-  for (const key of ['Home', 'ArrowRight', 'End', 'ArrowLeft']) {
+  for (const key of ['Home', 'ArrowRight', 'End']) {
     await page.keyboard.press(key)
     texts.push((await chart.getAttribute('aria-valuetext'))!)
   }
-  const [first, second, today, yesterday] = texts
-  // The clock of the service stands still: after midnight, its day is the last but one of the browser.
-  const day = app.clock.now().getUTCDate()
-  const last = today!.includes(` ${day}:`) ? today : yesterday
-  if (last === today) await page.keyboard.press('End')
+  const [first, second, last] = texts
   assert.match(first!, /^\w{3} \d+: Total \$0\.00$/)
   assert.notEqual(first!.split(':')[0], second!.split(':')[0])
   assert.match(last!, /^\w{3} \d+: Total \$0\.\d+, .+ \$0\.08, .+ \$0\.\d+$/)

@@ -1,8 +1,6 @@
-import assert from 'node:assert/strict'
 import { mkdirSync, readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
-import { setTimeout as pause } from 'node:timers/promises'
 import {
   type Browser,
   type BrowserContext,
@@ -120,32 +118,19 @@ async function screenshot(page: Page, name: string): Promise<void> {
 
 export type AxeFinding = { id: string; impact: string; help: string; nodes: string[] }
 
-/** axe takes a second or two, on a busy machine ten. */
-const AXE_MS = 60_000
-
-/**
- * What axe-core finds on the page that is serious or critical; run outside the page, whose policy refuses injected scripts. Chromium
- * sometimes never answers, perhaps while a page is redrawn: it is asked once more then.
- */
+/** What axe-core finds on the page that is serious or critical; run outside the page, whose policy refuses injected scripts. */
 export async function findBarriers(page: Page): Promise<AxeFinding[]> {
-  return (await runAxe(page)) ?? (await runAxe(page)) ?? assert.fail('Chromium did not answer axe twice.')
-}
-
-async function runAxe(page: Page): Promise<AxeFinding[] | null> {
   const session = await page.context().newCDPSession(page)
   const source = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
   const run = `${source}; axe.run(document, { resultTypes: ['violations'], preload: false, iframes: false }).then(({ violations }) =>
     violations.filter(({ impact }) => impact === 'serious' || impact === 'critical').map(({ id, impact, help, nodes }) =>
       ({ id, impact, help, nodes: nodes.map(({ html, failureSummary }) => html + ' ' + failureSummary) })))`
-  const waited = new AbortController()
-  const answer = await Promise.race([
-    session.send('Runtime.evaluate', { expression: run, awaitPromise: true, returnByValue: true }),
-    pause(AXE_MS, null, { signal: waited.signal }),
-  ])
-  waited.abort()
+  const { result, exceptionDetails } = await session.send('Runtime.evaluate', {
+    expression: run,
+    awaitPromise: true,
+    returnByValue: true,
+  })
   await session.detach()
-  if (answer === null) return null
-  const { result, exceptionDetails } = answer
   if (exceptionDetails) throw new Error(exceptionDetails.exception?.description ?? exceptionDetails.text)
   return result.value as AxeFinding[]
 }
