@@ -244,8 +244,8 @@ function bytesOf(batch: readonly ChatEvent[]): number {
   return bytes
 }
 
-/** Of a token with its probability and its bytes. */
-const LOGPROB_BYTES = 72
+/** Of a token with its probability and its bytes: 64 bytes of JSON, but 163 of the heap, measured with tokens of six letters. */
+const LOGPROB_BYTES = 160
 
 const UNSEEN: ReadonlySet<ChatEvent['type']> = new Set(['finishing', 'choice-usage', 'end'])
 

@@ -13,7 +13,7 @@ const top_logprobs = Array.from({ length: 20 }, (_, at) => ({ token: `word${at}`
 const content = Array.from({ length: TOKENS }, () => ({ token: 'word ', logprob: -1, bytes: [119], top_logprobs }))
 const FRAME = chunk({ content: 'word '.repeat(TOKENS) }, { logprobs: { content, refusal: null } })
 /** At least what one answer counts as. */
-const ANSWER_BYTES = FRAMES * TOKENS * 21 * 64
+const ANSWER_BYTES = FRAMES * TOKENS * 21 * 160
 
 /** The most that answers of an organization had at once. */
 const most = new Map<string, number>()
