@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { type Endpoint, endpoint } from '../identity/caller/endpoint.ts'
-import { newPage, type Page, type PageLanguage, pageLanguage, sendPage } from '../platform/http/page.ts'
+import { newPage, type PageAsset, type PageLanguage, pageLanguage, sendPage } from '../platform/http/page.ts'
 import { describeApi, examplesOf } from './openapi/document.ts'
 import { docsPage } from './page/render.ts'
 
@@ -12,7 +12,7 @@ export function openApiEndpoints(endpoints: readonly Endpoint[]): readonly Endpo
   const choices = once(() => newPage('text/javascript', read('./page/choices.js')))
   const docsIn = (language: PageLanguage) =>
     once(() => newPage('text/html', docsPage(description(), examplesOf(endpoints), language)))
-  const written: Record<PageLanguage, () => Page> = { en: docsIn('en'), ja: docsIn('ja') }
+  const written: Record<PageLanguage, () => PageAsset> = { en: docsIn('en'), ja: docsIn('ja') }
   return [
     pageEndpoint('/openapi.json', async (_ctx, { request, reply }) => sendPage(request, reply, json())),
     pageEndpoint('/docs', async (_ctx, { request, reply }) => {

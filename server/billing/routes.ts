@@ -18,7 +18,6 @@ import {
   LedgerList,
   LedgerQuery,
   ledgerEntryView,
-  type Usage,
   UsageQuery,
   UsageView,
   usageView,
@@ -113,7 +112,7 @@ async function usageOf(
   principal: Principal,
   query: Static<typeof UsageQuery>,
   left: AbortSignal,
-): Promise<Usage> {
+): Promise<UsageView> {
   const group_by = (query.group_by ?? 'day') as Grouping
   const period = { ...periodOf(ctx, query), group_by }
   const sums = { ...period, limit: GROUPS_MAX + 1 }

@@ -2,7 +2,7 @@ import type { ChatModelConfig } from '../config/config.ts'
 import { type ContextOverflow, EngineError, withReason } from '../engines/engine-error.ts'
 import { ApiError, overloaded } from '../platform/errors.ts'
 import type { Log } from '../platform/log.ts'
-import type { TurnRequest } from './ask.ts'
+import type { ExchangeRequest } from './request-completion.ts'
 
 /** What a client is answered when the engine of its model failed; an error that is no engine's is returned as it is. Logs the engine's. */
 export function engineFailure(log: Pick<Log, 'warn' | 'error'>, turn: FailedTurn, error: unknown): unknown {
@@ -41,7 +41,7 @@ export function engineFailure(log: Pick<Log, 'warn' | 'error'>, turn: FailedTurn
   }
 }
 
-type FailedTurn = Pick<TurnRequest, 'request_id' | 'request' | 'parameters'> & {
+type FailedTurn = Pick<ExchangeRequest, 'request_id' | 'request' | 'parameters'> & {
   model: Pick<ChatModelConfig, 'id' | 'context_length'>
 }
 

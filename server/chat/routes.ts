@@ -10,18 +10,18 @@ import { unixSeconds } from '../platform/clock.ts'
 import { ApiError, errorBody } from '../platform/errors.ts'
 import { abortOnLeaving } from '../platform/http/abort-on-disconnect.ts'
 import { type Lease, leaseForAnswer } from '../platform/http/body/byte-budget.ts'
-import { openEventStream, STREAM_TIMING, type StreamTiming } from '../platform/http/sse.ts'
+import { DONE, openEventStream, STREAM_TIMING, type StreamTiming } from '../platform/http/sse.ts'
 import { randomHex } from '../platform/ids.ts'
 import { isRecord } from '../platform/json/record.ts'
 import { sendJson } from '../platform/json/send.ts'
-import { checkBody, checkForModel } from './check.ts'
-import { type AnswerHead, chunkWriter, DONE } from './chunks.ts'
+import { checkChatBody, checkModelParameters } from './check.ts'
+import { type AnswerHead, chunkWriter } from './chunks.ts'
 import { collectAnswer } from './collect.ts'
 import { inputSize, limitAnswer } from './count.ts'
+import { type Exchange, startExchange } from './exchange.ts'
 import { resolveMessages } from './messages.ts'
 import { chatNames, chatParameters, engineRequest } from './request.ts'
 import { ChatBody, ChatCompletion, ChatStreamEvent, TEXT_REPAIR } from './schema.ts'
-import { startTurn, type Turn } from './turn.ts'
 
 /** The routes of chat completions. What they use is charged to `meter`. */
 export function chatEndpoints(meter: Meter, timing: StreamTiming = STREAM_TIMING): readonly Endpoint[] {
@@ -41,7 +41,7 @@ export function chatEndpoints(meter: Meter, timing: StreamTiming = STREAM_TIMING
       errors: ['insufficient_credits', 'model_not_found', 'upstream_error', 'intake_paused', 'upstream_timeout'],
       example: { model: 'sandbox-1', messages: [{ role: 'user', content: 'Say hello.' }] },
       async handle(ctx, { principal, request, reply }) {
-        const body = checkBody(readLegacy(request.body))
+        const body = checkChatBody(readLegacy(request.body))
         const left = abortOnLeaving(reply)
         const turn = await openTurn(
           ctx,
@@ -81,14 +81,14 @@ async function openTurn(
   meter: Meter,
   call: { principal: Principal; request_id: string; body: ChatBody; reply: FastifyReply; lease: Lease },
   left: AbortSignal,
-): Promise<Turn> {
+): Promise<Exchange> {
   const { principal, request_id, body, reply, lease } = call
   ctx.switches.requireIntake()
   const model = entitledChatModel(ctx.config, principal.plan, body.model)
   const served = ctx.engines.chat.get(model.id)!
   const names = chatNames(body)
   const parameters = chatParameters(body)
-  checkForModel(parameters, model, names)
+  checkModelParameters(parameters, model, names)
   // Before files are fetched and rendered for the caller.
   const admitted = meter.admit(principal.org_id)
   if (admitted) await admitted
@@ -103,7 +103,12 @@ async function openTurn(
   const limited = limitAnswer(request, model, size)
   if (limited) await limited
   const kept = body.stream ? undefined : leaseForAnswer(ctx.budget, principal.org_id, reply)
-  return startTurn(ctx, meter, { principal, request_id, model, engine, request, parameters, names, size, kept }, left)
+  return startExchange(
+    ctx,
+    meter,
+    { principal, request_id, model, engine, request, parameters, names, size, kept },
+    left,
+  )
 }
 
 /** A heavy answer is written piece by piece, with other work between. */
@@ -119,7 +124,7 @@ function sendAnswer(
 async function streamAnswer(
   ctx: Context,
   { reply, left, timing }: { reply: FastifyReply; left: AbortController; timing: StreamTiming },
-  turn: Turn,
+  turn: Exchange,
   answer: { head: AnswerHead; include_usage: boolean; request_id: string },
 ): Promise<FastifyReply> {
   const stream = openEventStream(reply, left, timing)

@@ -8,7 +8,7 @@ import { compareConnections } from '../nodes/connections.ts'
 import { joinNodes, requireFittingNode } from '../nodes/join.ts'
 import { deleteNode, findConnectionLimits, type NewNode, type NodeRow } from '../nodes/store.ts'
 import { type DataDir, openDataDir } from '../platform/data-dir.ts'
-import { type Hold, lockDatabase } from '../platform/db/database-lock.ts'
+import { type LockMode, lockDatabase } from '../platform/db/database-lock.ts'
 import { type Db, isDatabaseDown, openDb, outageOf } from '../platform/db/db.ts'
 import { MIGRATIONS_DIR, migrate, requireKnownHistory } from '../platform/db/migrate.ts'
 import { untilReachable, type Waiting } from '../platform/db/reachable.ts'
@@ -173,7 +173,7 @@ async function leaveNodes(url: string, id: string): Promise<void> {
 }
 
 /** Why the database cannot be held, in words: others hold it as `held`. */
-function refusalOfHold({ storage }: Config, held: Hold, name: string): string {
+function refusalOfHold({ storage }: Config, held: LockMode, name: string): string {
   if (!isShared(storage) && held === 'alone') {
     return (
       `Another service runs on ${name}. A service whose files are on its own disk has a database to itself: stop that one first, on whatever ` +

@@ -11,14 +11,14 @@ import { sendJson } from '../platform/json/send.ts'
 import { formatMoney } from '../platform/money.ts'
 import { expiryOf, noSuchConversation, removeConversation } from './remove.ts'
 import {
+  CONVERSATION_PAGE,
   ConversationList,
   ConversationQuery,
+  type ConversationSettings,
   ConversationView,
   CreateConversation,
   DeletedConversation,
   type ListedConversation,
-  PAGE,
-  type Settings,
   TurnList,
   TurnQuery,
   type TurnView,
@@ -41,7 +41,7 @@ const ONE = `${PATH}/:conversation_id`
 const CONVERSATIONS_MAX = 2000
 const TURNS = { limit: 50, page_bytes: 1024 * 1024 }
 
-const NEW_SETTINGS: Settings = {
+const NEW_SETTINGS: ConversationSettings = {
   ...{ model: 'sandbox-1', system: '', temperature: '', top_p: '', max_tokens: '', stop: '', seed: '' },
   ...{ reasoning_effort: '', response_format: 'text', schema_name: 'answer', schema: '', tools: '' },
 }
@@ -58,7 +58,7 @@ const list = endpoint({
   query: ConversationQuery,
   response: ConversationList,
   async handle(ctx, { principal, query, reply }) {
-    const position = positionOf('conversation', query, PAGE)
+    const position = positionOf('conversation', query, CONVERSATION_PAGE)
     const { search = '' } = query
     const read = () => listConversations(ctx.db, principal, { ...position, search })
     const { signal } = abortOnLeaving(reply)

@@ -21,9 +21,9 @@ export type EndpointHealth = {
 export type EndpointState = { failures: number; opened: number; open_until: number; probing: boolean }
 
 /** The circuit breaker of an engine, from those of its servers. */
-export type Breaker = 'closed' | 'open' | 'partly_open' | 'probing'
+export type BreakerState = 'closed' | 'open' | 'partly_open' | 'probing'
 
-export function breakerOf(states: readonly EndpointState[], now = performance.now()): Breaker {
+export function breakerOf(states: readonly EndpointState[], now = performance.now()): BreakerState {
   const out = states.filter(({ open_until }) => open_until > 0)
   if (out.length === 0) return 'closed'
   if (out.length < states.length) return 'partly_open'

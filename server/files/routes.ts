@@ -10,7 +10,7 @@ import { ApiError, notFound } from '../platform/errors.ts'
 import { whileConnected } from '../platform/http/abort-on-disconnect.ts'
 import { leaseForReading } from '../platform/http/body/byte-budget.ts'
 import { pageOf, positionOf } from '../platform/http/list.ts'
-import { type Content, sendBytes } from '../platform/http/send-bytes.ts'
+import { type BlobContent, sendBytes } from '../platform/http/send-bytes.ts'
 import { isId } from '../platform/ids.ts'
 import { hasUnstorableText } from '../platform/text.ts'
 import { createFile } from './create.ts'
@@ -189,14 +189,14 @@ async function findSigned(
 async function sendFile(
   blobs: Blobs,
   call: { request: FastifyRequest; reply: FastifyReply; find: () => Promise<StoredFile> } & Pick<
-    Content,
+    BlobContent,
     'disposition' | 'headers' | 'places'
   >,
 ): Promise<FastifyReply> {
   const { request, reply, find, ...shown } = call
   const { org_id, blob_key, size_bytes, sha256, media_type, filename } = await find()
   const named = withEnding(filename, media_type)
-  const content: Content = { org_id, blob_key, size_bytes, sha256, media_type, filename: named, ...shown }
+  const content: BlobContent = { org_id, blob_key, size_bytes, sha256, media_type, filename: named, ...shown }
   try {
     return await sendBytes({ request, reply }, blobs, content)
   } catch (error) {

@@ -32,13 +32,14 @@ export const SecondFactor = Strict(Proof)
 export const EnrolTwoFactor = Strict({ password: Type.String({ maxLength: 1024 }) })
 export const ConfirmTwoFactor = Strict({ code: Code })
 export const ProveTwoFactor = Strict({ password: Type.String({ maxLength: 1024 }), ...Proof })
-/** Query parameters with which the identity provider sends the browser back. */
+/** Query parameters with which the identity provider sends the browser back. Source: RFC 6749, 4.1.2; RFC 9207. */
 export const AuthorizationResponse = Type.Object({
   state: Type.Optional(Type.String()),
   code: Type.Optional(Type.String()),
   error: Type.Optional(Type.String()),
   iss: Type.Optional(Type.String()),
 })
+export type AuthorizationResponse = Static<typeof AuthorizationResponse>
 export const ChangeProfile = Strict({ name: Name })
 export const ChangeRole = Strict({ role: Role })
 const MembersDelete = Type.Enum(['own', 'all'], {
@@ -47,8 +48,8 @@ const MembersDelete = Type.Enum(['own', 'all'], {
 })
 export const ChangeOrganization = Strict({ members_delete: MembersDelete })
 
-export const PAGE = { default: 100, max: 100 } as const
-export const List = Type.Object(listQuery(PAGE))
+export const IDENTITY_PAGE = { default: 100, max: 100 } as const
+export const List = Type.Object(listQuery(IDENTITY_PAGE))
 
 const Organization = Type.Object({ id: Type.String(), name: Type.String(), role: Role })
 

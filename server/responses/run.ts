@@ -1,4 +1,4 @@
-import { startTurn, type Turn } from '../chat/turn.ts'
+import { type Exchange, startExchange } from '../chat/exchange.ts'
 import type { Context } from '../context.ts'
 import type { ChatEvent, TokenUsage } from '../engines/chat/contract.ts'
 import { EngineError } from '../engines/engine-error.ts'
@@ -103,16 +103,16 @@ async function openRun(
 }
 
 /** Null for a call that asks for no answer. */
-async function askModel({ ctx, deps, call, left }: Run, prepared: PreparedCall): Promise<Turn | null> {
+async function askModel({ ctx, deps, call, left }: Run, prepared: PreparedCall): Promise<Exchange | null> {
   const { principal, request_id, kept } = call
   const { model, engine, turn } = prepared
-  return turn && startTurn(ctx, deps.meter, { principal, request_id, model, engine, kept, ...turn }, left)
+  return turn && startExchange(ctx, deps.meter, { principal, request_id, model, engine, kept, ...turn }, left)
 }
 
 async function* answer(
   run: Run,
   prepared: PreparedCall,
-  { response, turn }: { response: ResponseObject; turn: Turn | null },
+  { response, turn }: { response: ResponseObject; turn: Exchange | null },
 ): Events {
   const writer = openWriter(run, prepared, { response, sequence_number: 0 })
   const target = { writer, response, input: prepared.input }
@@ -130,7 +130,7 @@ async function* answerQueued(run: Run, response: ResponseObject): Events {
   response.status = 'in_progress'
   yield openWriter(run, null, { response, sequence_number: 2 }).snapshot('response.in_progress')
   let prepared: PreparedCall | null = null
-  let turn: Turn | null = null
+  let turn: Exchange | null = null
   let error: unknown
   try {
     prepared = await prepareCall(ctx, deps, call, left)
@@ -151,7 +151,7 @@ type Target = ResponseRecord & { writer: ResponseWriter }
 async function* writeTurn(
   run: Run,
   target: Target,
-  { turn, first }: { turn: Turn; first: readonly ResponseEvent[] },
+  { turn, first }: { turn: Exchange; first: readonly ResponseEvent[] },
 ): Events {
   const { writer } = target
   let usage: TokenUsage | null = null

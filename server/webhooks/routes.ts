@@ -17,13 +17,13 @@ import {
   DeliveryQuery,
   deliveryDetail,
   deliveryView,
+  ENDPOINT_PAGE,
   EndpointList,
   EndpointQuery,
   EndpointView,
   EndpointWithSecret,
   EventTypeList,
   endpointView,
-  PAGE,
   Redeliver,
   RedeliverResult,
   RotateSecret,
@@ -72,7 +72,7 @@ const list = endpoint({
   errors: ['permission_denied'],
   async handle(ctx, { principal, query }) {
     requireManager(principal)
-    const position = positionOf('webhook_endpoint', query, PAGE)
+    const position = positionOf('webhook_endpoint', query, ENDPOINT_PAGE)
     const rows = await listEndpoints(ctx.db, principal.org_id, position)
     const subscriptions = await findSubscriptions(
       ctx.db,
@@ -176,7 +176,7 @@ const deliveries = endpoint({
   errors: ['permission_denied'],
   async handle(ctx, { principal, params, query }) {
     const subscription_id = params.webhook_endpoint_id!
-    const position = positionOf('event', query, PAGE)
+    const position = positionOf('event', query, ENDPOINT_PAGE)
     await readEndpoint(ctx, principal, subscription_id)
     const which = { org_id: principal.org_id, subscription_id, state: query.state ?? null }
     const rows = await listDeliveries(ctx.db, which, position)

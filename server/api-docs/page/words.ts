@@ -109,6 +109,6 @@ Times are Unix seconds, amounts are decimal strings.</p>`,
 }
 
 /** A text of a schema or an endpoint in the language of the page; in English where nobody has translated it. */
-export function translate(language: PageLanguage, text: string): string {
+export function translateText(language: PageLanguage, text: string): string {
   return language === 'ja' ? (JAPANESE[text] ?? text) : text
 }

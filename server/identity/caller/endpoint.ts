@@ -11,7 +11,7 @@ import { shape, type TextRepair } from '../../platform/schema/validate.ts'
 import { beginInTurn, takingTurnsAs } from '../../platform/turns.ts'
 import { requireSameOrigin } from './csrf.ts'
 import type { Authenticator, Principal } from './principal.ts'
-import { countRequest, hasLimits } from './rate-limit.ts'
+import { countAgainstRateLimit, hasLimits } from './rate-limit.ts'
 import { requireSomeBody, requireStorablePath } from './readable-request.ts'
 
 /** `signed_url` and `none` know no caller; the handler of the first checks the signature itself. */
@@ -19,7 +19,7 @@ export type Auth = 'none' | 'signed_url' | 'api_key' | 'session' | 'api_key_or_s
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
 
 /** What one call gives its handler. `query` is parsed and checked; so is `body`, unless `body_check` is `handler`. */
-export type Call<A extends Auth, B, Q> = {
+export type RouteCall<A extends Auth, B, Q> = {
   principal: A extends 'none' | 'signed_url' ? null : Principal
   body: B
   query: Q
@@ -98,7 +98,7 @@ export type EndpointSpec<A extends Auth, B extends TSchema, Q extends TSchema> =
   /** The error for a wrong method on this path when it is not 405. */
   wrong_method?: (method: string, params: Record<string, string>) => ApiError | null
   /** Returns the JSON answer, or the reply after sending it itself. */
-  handle(ctx: Context, call: Call<A, Static<B>, Static<Q>>): Promise<unknown>
+  handle(ctx: Context, call: RouteCall<A, Static<B>, Static<Q>>): Promise<unknown>
 }
 
 /** An endpoint of any shape, as routes list them. */
@@ -149,7 +149,7 @@ function admission(who: Authenticator): Admit {
     // Shared caches leave what `Authorization` asked for alone, but not what a cookie did. A handler may allow more.
     if (principal?.via === 'session') reply.header('cache-control', 'private, no-store')
     if (principal !== null && isCounted(spec) && hasLimits(ctx.config))
-      reply.headers((await takingTurnsAs(principal.org_id, () => countRequest(ctx, principal))) ?? {})
+      reply.headers((await takingTurnsAs(principal.org_id, () => countAgainstRateLimit(ctx, principal))) ?? {})
     return principal
   }
   return (ctx, spec, request, reply) => {

@@ -11,15 +11,15 @@ import {
   CreatedInvitation,
   CreateInvitation,
   Deleted,
+  IDENTITY_PAGE,
   type Invitation,
   InvitationList,
   InvitationPreview,
   List,
-  PAGE,
   PreviewInvitation,
   SignInAnswer,
 } from '../schema.ts'
-import { accept, invite, previewInvitation, withdraw } from './invitations.ts'
+import { invite, joinByInvitation, previewInvitation, withdraw } from './invitations.ts'
 import { type InvitationRow, listInvitations } from './store.ts'
 
 /** Sending, listing, withdrawing and accepting invitations. */
@@ -37,7 +37,7 @@ const listOpen = endpoint({
   response: InvitationList,
   async handle(ctx, { principal, query }) {
     requireManager(principal)
-    const position = rowPosition('invitation', query, PAGE)
+    const position = rowPosition('invitation', query, IDENTITY_PAGE)
     const rows = await listInvitations(ctx.db, principal.org_id, { ...position, now: ctx.clock.now() })
     return pageOf(rows, position.limit, invitationView)
   },
@@ -109,7 +109,7 @@ function acceptEndpoint(identity: Identity): Endpoint {
       requireSameOrigin(request)
       const { cookie } = request.headers
       const present = cookie === undefined ? null : await identity.callers.session({ cookie })
-      const { org_id, session } = await accept(identity.login, { ...body, ...callerOf(request) }, present)
+      const { org_id, session } = await joinByInvitation(identity.login, { ...body, ...callerOf(request) }, present)
       if (session && 'challenge' in session) return answerSignIn(ctx, identity, { request, reply }, session)
       if (session) return beginSession(ctx, identity, { request, reply }, session, org_id)
       return moveSession(ctx, identity, reply, { ...present!, org_id })

@@ -3,7 +3,7 @@ import { pageOf, positionOf } from '../../platform/http/list.ts'
 import { actorOf } from '../activity/activity.ts'
 import { type Endpoint, endpoint } from '../caller/endpoint.ts'
 import type { Identity } from '../open.ts'
-import { type ApiKey, ApiKeyList, CreatedApiKey, CreateKey, Deleted, List, PAGE } from '../schema.ts'
+import { type ApiKey, ApiKeyList, CreatedApiKey, CreateKey, Deleted, IDENTITY_PAGE, List } from '../schema.ts'
 import { createKeyBy, type KeyFacts, keyHolder, revokeOwnKey } from './api-keys.ts'
 import { listKeys } from './store.ts'
 
@@ -18,7 +18,7 @@ export function keyEndpoints({ callers }: Identity): Endpoint[] {
     query: List,
     response: ApiKeyList,
     async handle(ctx, { principal, query }) {
-      const position = positionOf('key', query, PAGE)
+      const position = positionOf('key', query, IDENTITY_PAGE)
       const rows = await listKeys(ctx.db, { org_id: principal.org_id, user_id: keyHolder(principal) }, position)
       return pageOf(rows, position.limit, keyView)
     },

@@ -2,7 +2,7 @@ import { unixSeconds } from '../../platform/clock.ts'
 import { pageOf, positionOf } from '../../platform/http/list.ts'
 import { type Endpoint, endpoint } from '../caller/endpoint.ts'
 import type { Identity } from '../open.ts'
-import { ChangeRole, Deleted, List, Member, MemberList, PAGE } from '../schema.ts'
+import { ChangeRole, Deleted, IDENTITY_PAGE, List, Member, MemberList } from '../schema.ts'
 import { changeRole, removeMember, requireManager } from './members.ts'
 import { listMembers, type MemberFacts } from './store.ts'
 
@@ -18,7 +18,7 @@ export function memberEndpoints({ callers }: Identity): Endpoint[] {
     response: MemberList,
     async handle(ctx, { principal, query }) {
       requireManager(principal)
-      const position = positionOf('user', query, PAGE)
+      const position = positionOf('user', query, IDENTITY_PAGE)
       return pageOf(await listMembers(ctx.db, principal.org_id, position), position.limit, memberView)
     },
   })

@@ -9,7 +9,7 @@ import { findInvitationsOf, type NamedInvitation } from '../invitations/store.ts
 import { beginSession, callerOf } from '../login/begin-session.ts'
 import type { Identity } from '../open.ts'
 import { AuthorizationResponse, ChooseInvitation, ConsoleSession, InvitationChoice } from '../schema.ts'
-import { clearChoice, readChoice } from './invitation-choice.ts'
+import { clearChoice, readInvitationChoice } from './invitation-choice.ts'
 import type { OidcProvider } from './provider.ts'
 import { finishByInvitation, finishOidcSignIn, OidcSignInError, startOidcSignIn } from './sign-in.ts'
 
@@ -80,7 +80,7 @@ function choiceEndpoints(identity: Identity): Endpoint[] {
     errors: ['unknown_url', 'missing_api_key'],
     async handle(ctx, { request, reply }) {
       const { issuer } = requireProvider(identity)
-      const { email } = readChoice(identity.login, issuer, request.headers.cookie ?? '')
+      const { email } = readInvitationChoice(identity.login, issuer, request.headers.cookie ?? '')
       const invitations = await findInvitationsOf(ctx.db, { email, now: ctx.clock.now() })
       reply.header('cache-control', 'no-store')
       return { object: 'invitation_choice', email, invitations: invitations.map(choiceView) }

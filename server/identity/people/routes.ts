@@ -15,10 +15,10 @@ import {
   ChangeProfile,
   ConsoleSession,
   Deleted,
+  IDENTITY_PAGE,
   List,
   type LoginSession,
   LoginSessionList,
-  PAGE,
   Profile,
   SessionsEnded,
 } from '../schema.ts'
@@ -87,7 +87,7 @@ function ownSessions({ callers }: Identity): Endpoint[] {
     response: LoginSessionList,
     async handle(ctx, { principal, query }) {
       const now = ctx.clock.now()
-      const position = rowPosition('session', query, PAGE)
+      const position = rowPosition('session', query, IDENTITY_PAGE)
       const going = { ...position, now, idle_since: addSeconds(now, -SESSION_IDLE_SECONDS) }
       const rows = await listSessions(ctx.db, principal.user_id, going)
       return pageOf(rows, position.limit, (row) => loginSessionView(row, principal.session_id))

@@ -1,20 +1,20 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type pg from 'pg'
 import { StartError } from '../start-error.ts'
-import { clientOptions, newClient } from './client-options.ts'
+import { databaseClientOptions, newClient } from './client-options.ts'
 import { type OutageListener, requireOwnSession, untilLost, watchOutage } from './listen-connection.ts'
 
 /** `alone`: nobody else may use the database. `shared`: others that hold it shared may. */
-export type Hold = 'alone' | 'shared'
+export type LockMode = 'alone' | 'shared'
 
 export type HoldOptions = {
-  hold: Hold
+  hold: LockMode
   /** The id of this node: while its lock is held, the others know that it is alive. */
   node: string
   /** Why the database cannot be had, for the operator: those that run on it hold it as `held`. */
-  refusal: (held: Hold) => string
+  refusal: (held: LockMode) => string
   /** Others took the database while the connection was lost, and hold it as `held`. It may be called more than once. */
-  on_taken: (held: Hold) => void
+  on_taken: (held: LockMode) => void
   /** How long others are waited for; a service that is being replaced ends within them. */
   wait_seconds?: number
 } & Partial<OutageListener>
@@ -52,12 +52,12 @@ async function takeWithin(url: string, options: HoldOptions): Promise<pg.Client>
   }
 }
 
-type Taken = { client: pg.Client | null; held: Hold | null }
+type Taken = { client: pg.Client | null; held: LockMode | null }
 
 /** Without a client, how others hold the database against it; null when they no longer do. */
 async function take(url: string, { hold, node }: Pick<HoldOptions, 'hold' | 'node'>): Promise<Taken> {
   const client = newClient({
-    ...clientOptions(url),
+    ...databaseClientOptions(url),
     application_name: nameOf(node),
     keepAlive: true,
     connectionTimeoutMillis: 10_000,
@@ -108,7 +108,7 @@ async function endEarlierConnections(client: pg.Client, node: string): Promise<v
 async function heldAgainst(
   client: pg.Client,
   { hold, node }: Pick<HoldOptions, 'hold' | 'node'>,
-): Promise<Hold | null> {
+): Promise<LockMode | null> {
   const { rows } = await client.query<{ mode: string }>(
     `select mode from pg_locks left join pg_stat_activity using (pid)
       where locktype = 'advisory' and granted and objsubid = 1 and pid <> pg_backend_pid()

@@ -21,7 +21,7 @@ export type Claimed = { id: string; claim_id: string | null }
 export type QueueTable = { table: string; due: string; open: RawBuilder<unknown>; also?: RawBuilder<unknown> }
 
 /** What a claim is to take: see `claim`. */
-export type Wanted = {
+export type ClaimRequest = {
   claim_id: string
   now: Date
   limit: number
@@ -35,7 +35,7 @@ export type Claims<Row extends Claimed> = {
    * `due_from`, only rows due since then: what the index still holds of rows that were due before is not read. With `only`, those alone
    * of which it holds: it is a filter on rows found by their due time, and names columns of the table.
    */
-  claim(db: Db, wanted: Wanted): Promise<Row[]>
+  claim(db: Db, wanted: ClaimRequest): Promise<Row[]>
   /** What a worker reports of the rows that take one of its slots, where claims depend on them. */
   under_way?: {
     begin(row: Row): void

@@ -1,6 +1,6 @@
-import type { TurnRequest } from '../../chat/ask.ts'
 import { type InputSize, limitAnswer } from '../../chat/count.ts'
 import { engineRequest } from '../../chat/request.ts'
+import type { ExchangeRequest } from '../../chat/request-completion.ts'
 import type { ChatModelConfig } from '../../config/config.ts'
 import type { Context } from '../../context.ts'
 import type { ChatEngine } from '../../engines/chat/contract.ts'
@@ -72,7 +72,7 @@ export async function assembleRequest(
  * may be truncated and its maximum length is known only from the error of the model's server.
  */
 export type AssembledRequest = {
-  turn: Pick<TurnRequest, 'request' | 'size' | 'parameters' | 'names' | 'shorten'>
+  turn: Pick<ExchangeRequest, 'request' | 'size' | 'parameters' | 'names' | 'shorten'>
   dropped_items: readonly string[]
 }
 
@@ -85,7 +85,7 @@ function shortener(
   ctx: Context,
   asked: AnswerRequest,
   { size, left }: { size: InputSize; left: AbortSignal },
-): NonNullable<TurnRequest['shorten']> {
+): NonNullable<ExchangeRequest['shorten']> {
   const { org_id, model, lengths } = asked
   return async (refused) => {
     lengths.set(org_id, model.id, refused.limit)

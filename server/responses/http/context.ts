@@ -8,7 +8,7 @@ import type { ResponseDeps } from '../call.ts'
 import { assembleRequest } from '../context/assemble.ts'
 import { checkCompaction, compact } from '../context/compact.ts'
 import { loadContext } from '../context/load.ts'
-import { checkBody } from '../request/check/body.ts'
+import { checkResponseBody } from '../request/check/body.ts'
 import { requestOf } from '../request/prepare.ts'
 import { CompactedResponse, CompactResponse, CreateResponse } from '../schema/response.ts'
 import { nameDropped } from './dropped.ts'
@@ -42,7 +42,7 @@ function countTokens({ meter, lengths }: ResponseDeps): Endpoint {
     async handle(ctx, { principal, request, reply }) {
       const { org_id, plan } = principal
       const left = abortOnLeaving(reply).signal
-      const body = await checkBody(request.body, { left })
+      const body = await checkResponseBody(request.body, { left })
       const model = entitledChatModel(ctx.config, plan, body.model)
       const served = ctx.engines.chat.get(model.id)!
       const lease = request.lease!

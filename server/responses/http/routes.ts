@@ -8,7 +8,7 @@ import { STREAM_TIMING } from '../../platform/http/sse.ts'
 import { sendJson } from '../../platform/json/send.ts'
 import type { ResponseCall, ResponseDeps } from '../call.ts'
 import type { ResponseEvent } from '../events/event.ts'
-import { checkBody } from '../request/check/body.ts'
+import { checkResponseBody } from '../request/check/body.ts'
 import { newResponse, prepareCall } from '../request/prepare.ts'
 import { type ResponseRun, startRun } from '../run.ts'
 import { ResponseStreamEvent } from '../schema/events.ts'
@@ -54,7 +54,7 @@ function createResponse(deps: ResponseDeps, streams: StreamOptions): Endpoint {
     example: { model: 'sandbox-1', input: 'Say hello.' },
     async handle(ctx, { principal, request, reply }) {
       const left = abortOnLeaving(reply)
-      const body = await checkBody(request.body, { left: left.signal })
+      const body = await checkResponseBody(request.body, { left: left.signal })
       const lease = request.lease!
       const kept = leaseForAnswer(ctx.budget, principal.org_id, reply)
       const call: ResponseCall = { principal, request_id: request.id, body, lease, kept, plain: !body.stream }

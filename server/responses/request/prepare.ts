@@ -11,7 +11,7 @@ import { newResponseId } from '../ids.ts'
 import type { ContextItem, Item } from '../schema/items.ts'
 import type { CreateResponse, ResponseObject, TextFormat } from '../schema/response.ts'
 import { requireRoom } from '../stored/save.ts'
-import { checkForModel } from './check/body.ts'
+import { checkResponseForModel } from './check/body.ts'
 import { effortOf } from './engine-request.ts'
 import { asksForCompaction } from './normalize-input.ts'
 import type { ForwardedTools } from './tools.ts'
@@ -77,7 +77,7 @@ export function requestOf(
   model: ChatModelConfig,
 ): Pick<AnswerRequest, 'body' | 'context' | 'settings'> {
   if (asksForCompaction(body.input)) return summaryRequest(body, context, model)
-  return { body, context, settings: checkForModel(body, context, model) }
+  return { body, context, settings: checkResponseForModel(body, context, model) }
 }
 
 /**

@@ -19,7 +19,7 @@ export const SMALL_MESSAGE_BYTES = 64 * 1024
  * Parses a message with the limits of request bodies; null is a binary one. Throws ApiError, and the reason of `signal` when it aborts.
  * Source: contract 12.
  */
-export async function readMessage(text: Buffer | null, signal?: AbortSignal): Promise<TurnMessage> {
+export async function readSocketMessage(text: Buffer | null, signal?: AbortSignal): Promise<TurnMessage> {
   if (text === null) throw new ApiError('invalid_json', 'This message was binary. Send JSON in text frames.')
   const value = await parseMessage(text, signal)
   if (!isRecord(value)) throw UNPARSABLE
@@ -30,7 +30,7 @@ export async function readMessage(text: Buffer | null, signal?: AbortSignal): Pr
 const CANCEL_BYTES_MAX = 4096
 
 /** A `response.cancel`, which does not wait for its turn: the response it names, if any. Null for any other message. */
-export function readCancel(text: Buffer | null): { response_id: string | undefined } | null {
+export function readCancelMessage(text: Buffer | null): { response_id: string | undefined } | null {
   if (text === null || text.length > CANCEL_BYTES_MAX || !text.includes('response.cancel')) return null
   try {
     const value: unknown = JSON.parse(text.toString('utf8'))

@@ -2,8 +2,8 @@ import { ApiError, overloaded } from '../../platform/errors.ts'
 import type { Lease } from '../../platform/http/body/byte-budget.ts'
 import type { OnMessage } from '../../platform/http/body/messages.ts'
 import { JSON_BYTES_MAX } from '../../platform/http/body/parsers.ts'
-import type { Connection } from '../../platform/http/websocket.ts'
-import { errorEvent, readCancel, SMALL_MESSAGE_BYTES, streamIdOf } from './messages.ts'
+import type { WebSocketConnection } from '../../platform/http/websocket.ts'
+import { errorEvent, readCancelMessage, SMALL_MESSAGE_BYTES, streamIdOf } from './messages.ts'
 import { type ActiveTurn, type ReceivedMessage, runTurn, type SocketTurns } from './run-turn.ts'
 
 /** Longest that a connection serves turns. Source: contract 12. */
@@ -72,7 +72,7 @@ export function serveTurns(turns: SocketTurns, lifetime_seconds: number): OnMess
   connection.signal.addEventListener('abort', () => waiting.clear())
   return (text, lease) => {
     if (connection.signal.aborted) return lease.end()
-    const wanted = readCancel(text)
+    const wanted = readCancelMessage(text)
     if (wanted) {
       lease.end()
       const named = wanted.response_id === undefined || wanted.response_id === active?.response_id ? active : null
@@ -89,7 +89,11 @@ export function serveTurns(turns: SocketTurns, lifetime_seconds: number): OnMess
 }
 
 /** Calls `end` when the lifetime of the connection is over, and when the service shuts down. */
-function onEnd({ signal, draining }: Connection, lifetime_seconds: number, end: (closing: Closing) => void): void {
+function onEnd(
+  { signal, draining }: WebSocketConnection,
+  lifetime_seconds: number,
+  end: (closing: Closing) => void,
+): void {
   const lifetime = setTimeout(
     () => end({ error: TOO_OLD, code: 1000, reason: 'connection limit reached', notify_idle: true }),
     lifetime_seconds * 1000,

@@ -1,25 +1,25 @@
 import type { Context, LiveContext } from '../../context.ts'
 import type { Authenticator, Principal } from '../../identity/caller/principal.ts'
-import { countRequest } from '../../identity/caller/rate-limit.ts'
+import { countAgainstRateLimit } from '../../identity/caller/rate-limit.ts'
 import { ApiError } from '../../platform/errors.ts'
 import { answersOf, type Lease, leaseUntilLeft } from '../../platform/http/body/byte-budget.ts'
 import { countRefusal } from '../../platform/http/observe/metrics.ts'
 import { apiErrorOf } from '../../platform/http/server.ts'
-import type { Connection } from '../../platform/http/websocket.ts'
+import type { WebSocketConnection } from '../../platform/http/websocket.ts'
 import { jsonBytes } from '../../platform/json/write.ts'
 import type { ResponseDeps } from '../call.ts'
 import { keptBeside, outputOf } from '../context/load.ts'
 import type { ResponseEvent } from '../events/event.ts'
-import { checkBody } from '../request/check/body.ts'
+import { checkResponseBody } from '../request/check/body.ts'
 import { type ResponseRun, startRun } from '../run.ts'
 import type { ContextCache } from './context-cache.ts'
-import { errorEvent, eventText, readMessage, streamIdOf, type TurnMessage } from './messages.ts'
+import { errorEvent, eventText, readSocketMessage, streamIdOf, type TurnMessage } from './messages.ts'
 
 /** What the turns of one connection share. */
 export type SocketTurns = {
   live: Pick<LiveContext, 'use'>
   deps: ResponseDeps & { who: Authenticator }
-  connection: Connection
+  connection: WebSocketConnection
   cache: ContextCache
   /** The credential of the handshake, checked again at each turn: once a key is revoked it starts no further turn. */
   credential: { authorization: string | undefined; cookie: string | undefined }
@@ -63,10 +63,10 @@ async function runOne(turns: Turn, request_id: string, received: ReceivedMessage
   let authError: ApiError | null = null
   try {
     principal = await callerOf(turns)
-    await countRequest(ctx, principal)
+    await countAgainstRateLimit(ctx, principal)
     await deps.meter.admit(principal.org_id)
     isParsed = true
-    message = await readMessage(received.text, connection.signal)
+    message = await readSocketMessage(received.text, connection.signal)
     received.text = null
     const failure = await answer(turns, { request_id, principal, message, lease: received.lease })
     if (failure) status = failure.status
@@ -79,7 +79,7 @@ async function runOne(turns: Turn, request_id: string, received: ReceivedMessage
     const { text } = received
     const isRead = isParsed || (text?.length ?? 0) <= UNPARSED_BYTES_MAX
     const smallText = isRead && !connection.signal.aborted ? text : null
-    if (!isParsed) message = await readMessage(smallText).catch(() => null)
+    if (!isParsed) message = await readSocketMessage(smallText).catch(() => null)
     await connection.send(errorEvent(known, message ? message.stream_id : await streamIdOf(smallText)))
   }
   const previous_response_id = message?.body.previous_response_id
@@ -118,7 +118,7 @@ async function answer(
   const { stream_id } = message
   const owner = `${principal.org_id}/${principal.user_id}`
   const left = AbortSignal.any([signal, active.cancel.signal])
-  const body = await checkBody(message.body, { may_be_empty: !message.generate, left })
+  const body = await checkResponseBody(message.body, { may_be_empty: !message.generate, left })
   const kept = leaseUntilLeft(ctx.budget, answersOf(principal.org_id), left)
   const call = {
     ...{ principal, request_id, body, lease, kept, generate: message.generate, error_event: false },

@@ -5,7 +5,7 @@ import type { Principal } from '../../identity/caller/principal.ts'
 import type { Tx } from '../../platform/db/db.ts'
 import { ApiError } from '../../platform/errors.ts'
 import type { Lease } from '../../platform/http/body/byte-budget.ts'
-import { endEvent, itemsOfEvents, usageView } from '../events/event.ts'
+import { endEvent, itemsOfEvents, responseUsage } from '../events/event.ts'
 import type { ResponseObject, ResponseUsage } from '../schema/response.ts'
 import { listenFor } from './changes.ts'
 import { recordEnds } from './ends.ts'
@@ -126,7 +126,7 @@ async function usageOf(
   { org_id, request_id }: Pick<ResponseRow, 'org_id' | 'request_id'>,
 ): Promise<ResponseUsage> {
   const used = await findUsage(tx, { org_id, request_id })
-  return usageView({
+  return responseUsage({
     input: used?.input_tokens ?? 0,
     cached_input: used?.cached_input_tokens ?? 0,
     output: used?.output_tokens ?? 0,

@@ -6,23 +6,23 @@ import { removeUnneeded } from '../../platform/blobs/remove.ts'
 import { addSeconds } from '../../platform/clock.ts'
 import { isDatabaseDown } from '../../platform/db/db.ts'
 import { backoffSeconds } from '../../platform/queue/backoff.ts'
-import { isTerminal, type Outcome, type Status } from '../job.ts'
+import { isTerminal, type JobStatus, type Outcome } from '../job.ts'
 import { moderate } from '../moderation/moderate.ts'
 import { cancelQuietly, followRender } from '../render/follow.ts'
 import { servedModel } from '../render/served-model.ts'
 import { startRender } from '../render/start.ts'
 import { recordRender } from '../render/store.ts'
 import { translate } from '../translation/translate.ts'
-import { type Applied, advance } from './advance.ts'
+import { type AppliedOutcome, advance } from './advance.ts'
 import { videoClaims } from './claims.ts'
-import { stageOf, withinStage } from './observe-jobs.ts'
+import { jobStageOf, withinStage } from './observe-jobs.ts'
 import { secondsSince } from './retry.ts'
 import { findRunningJobOfAnyOrg, type Job } from './store.ts'
 
 type Step = (ctx: Context, job: Job, signal: AbortSignal) => Promise<Outcome>
 
 /** The step of each status that is not terminal. */
-const STEPS: Partial<Record<Status, Step>> = {
+const STEPS: Partial<Record<JobStatus, Step>> = {
   moderating: moderate,
   translating: translate,
   queued: startRender,
@@ -38,7 +38,7 @@ const FAULTS_MAX = 5
  */
 export type Faults = Map<string, { own: number; of_storage: number }>
 
-export type Run = {
+export type StepRun = {
   signal: AbortSignal
   faults: Faults
   on_completed?: ((job: Job) => void) | undefined
@@ -51,14 +51,18 @@ type Waiting = { job: Job; wait_seconds: number }
  * first; otherwise the job as it now is and the seconds to wait. Throws when the database is down or `signal` aborts: the job is then
  * as its last step left it.
  */
-export async function runJob(ctx: Context, job: Job, { signal, faults, on_completed }: Run): Promise<Waiting | null> {
+export async function runJob(
+  ctx: Context,
+  job: Job,
+  { signal, faults, on_completed }: StepRun,
+): Promise<Waiting | null> {
   let current = job
   for (;;) {
     signal.throwIfAborted()
-    let next: Applied | null
+    let next: AppliedOutcome | null
     const step = STEPS[current.status]!
     try {
-      const outcome = await withinStage(ctx, current, stageOf(current.status), () => step(ctx, current, signal))
+      const outcome = await withinStage(ctx, current, jobStageOf(current.status), () => step(ctx, current, signal))
       next = await advance(ctx, current, outcome)
       if (!next) await discardLate(ctx, current, outcome)
     } catch (error) {

@@ -9,7 +9,7 @@ import { servedModel } from '../render/served-model.ts'
 import { cancelAtEngine, REPEAT_SECONDS } from './cancel.ts'
 import { askedToStop, cancelClaims, servedCancels, servedJobs, videoClaims } from './claims.ts'
 import { describeFault } from './retry.ts'
-import { type Faults, type Run, runJob } from './step.ts'
+import { type Faults, runJob, type StepRun } from './step.ts'
 import type { Job } from './store.ts'
 
 /** A job that waits no longer than this stays with its worker; others are released, and claimed again when they are due. */
@@ -77,7 +77,7 @@ async function withUse<T>(live: LiveContext, { org_id }: Job, work: (ctx: Contex
 }
 
 /** Runs a job until it ends or has to wait. A short wait is spent in this worker; for a longer one the job is released. */
-async function work(ctx: Context, claimed: Job, run: Run): Promise<{ row: Job; wait_seconds: number } | null> {
+async function work(ctx: Context, claimed: Job, run: StepRun): Promise<{ row: Job; wait_seconds: number } | null> {
   const waiting = await runJob(ctx, claimed, run)
   if (!waiting) return null
   if (waiting.wait_seconds <= HELD_SECONDS) return { row: waiting.job, wait_seconds: waiting.wait_seconds }

@@ -10,7 +10,7 @@ import type { Outcome } from '../job.ts'
 import { advance } from '../pipeline/advance.ts'
 import { describeFault, reasonOf, renderFailure } from '../pipeline/retry.ts'
 import { type Job, writeJobs } from '../pipeline/store.ts'
-import { type Attempt, type AttemptMove, type Begun, ends, isBound, moved, newAttempt } from './attempt.ts'
+import { type AttemptMove, type Begun, ends, isBound, moved, newAttempt, type RenderAttempt } from './attempt.ts'
 import { observeInputs } from './observe-inputs.ts'
 import { fileGone } from './request.ts'
 import { engineAddress, engineFields, isEmbedded, type ServedModel } from './served-model.ts'
@@ -62,13 +62,13 @@ export async function begin(ctx: Context, job: Job, { served, request, settled }
   }
   failpoint('attempt_written')
   const { attempt } = begun
-  return ask(ctx, { ...job, attempt_id: attempt.id, attempt }, { served, request, attempt })
+  return startAtEngine(ctx, { ...job, attempt_id: attempt.id, attempt }, { served, request, attempt })
 }
 
-type Asked = { served: ServedModel; request: RenderRequest; attempt: Attempt }
+type Asked = { served: ServedModel; request: RenderRequest; attempt: RenderAttempt }
 
 /** Has the engine start the render, for a start whose intent is written. */
-export async function ask(ctx: Context, job: Job, asked: Asked): Promise<Started> {
+export async function startAtEngine(ctx: Context, job: Job, asked: Asked): Promise<Started> {
   const sent = observeInputs(asked.request)
   try {
     // Not aborted by a cancellation: a render that was begun can only be stopped by its ticket.
@@ -164,7 +164,7 @@ function startFailed(ctx: Context, job: Job, { error, ...asked }: Asked & { erro
 }
 
 /** An engine that refuses now may have begun the render when it was asked before. */
-function beganNothing({ state }: Attempt, { not_begun }: EngineError): boolean {
+function beganNothing({ state }: RenderAttempt, { not_begun }: EngineError): boolean {
   return not_begun && state !== 'unknown'
 }
 

@@ -7,7 +7,7 @@ import type { LogFields } from '../../platform/log.ts'
 import type { Outcome } from '../job.ts'
 import { notAfter, secondsSince } from '../pipeline/retry.ts'
 import type { VideoJobRow } from '../store.ts'
-import { type Attempt, isBound } from './attempt.ts'
+import { isBound, type RenderAttempt } from './attempt.ts'
 
 export type ServedModel = {
   engine: VideoEngine
@@ -102,6 +102,6 @@ export function engineFields(served: ServedModel, job: Pick<VideoJobRow, 'inputs
 }
 
 type ConfiguredModels = Pick<Context, 'config' | 'engines'>
-type ModelAndStart = { model: string; attempt: Attempt | null }
+type ModelAndStart = { model: string; attempt: RenderAttempt | null }
 
 const NOWHERE = { engine: null, engine_address: null }

@@ -5,7 +5,7 @@ import type pg from 'pg'
 import { NAMED_BLOBS } from '../../../assembly/background.ts'
 import type { Config } from '../../../config/config.ts'
 import { type Blobs, isLost } from '../../../platform/blobs/blobs.ts'
-import { clientOptions, newClient } from '../../../platform/db/client-options.ts'
+import { databaseClientOptions, newClient } from '../../../platform/db/client-options.ts'
 import { holdBlobs } from '../../../platform/db/copy/backup-lock.ts'
 import { rowsToFile } from '../../../platform/db/copy/table-file.ts'
 import { columnsOf, countRows, readSequences, tablesInOrder } from '../../../platform/db/copy/tables.ts'
@@ -40,7 +40,11 @@ const NOT_COPIED: readonly string[] = ['schema_migrations', 'installation', 'nod
 export async function takeBackup(options: BackupOptions): Promise<Manifest> {
   const draft = `${resolve(options.out)}.partial`
   const makeDir = directories()
-  const client = newClient({ ...clientOptions(options.url), application_name: 'kinora backup', keepAlive: true })
+  const client = newClient({
+    ...databaseClientOptions(options.url),
+    application_name: 'kinora backup',
+    keepAlive: true,
+  })
   const connection: Connection = { lost: null }
   client.on('error', (error) => (connection.lost = error))
   await client.connect()

@@ -3,7 +3,7 @@ import { Pool } from 'undici'
 import type { Log } from '../../../platform/log.ts'
 import { BaseUrl, baseUrlMistakes, withVersion } from '../../base-url.ts'
 import { type Chance, endpointHealth } from '../../endpoint-health.ts'
-import type { EngineEnv, Mistake } from '../../engine-entry.ts'
+import type { EngineEnv, EntryMistake } from '../../engine-entry.ts'
 import { EngineError, withReason } from '../../engine-error.ts'
 import { isHeavy } from '../answer-weight.ts'
 import type { ChatEngine, ChatRequest } from '../contract.ts'
@@ -11,7 +11,7 @@ import { SAMPLING } from '../sampling.ts'
 import { readWords } from '../server-words.ts'
 import { SystemMessages } from '../system-messages.ts'
 import { call } from './call.ts'
-import type { CallLimits, CallOutcome, CallTarget } from './call-ends.ts'
+import type { CallOutcome, CallTarget, CompletionCallLimits } from './call-ends.ts'
 import { encodeRequest } from './encode-request.ts'
 import { type FormAdvice, formAdvice, otherForm, type RequestForm, withoutParts } from './form/request-form.ts'
 import { completionReader } from './read/completion.ts'
@@ -70,8 +70,8 @@ export const OpenaiChatOptions = Type.Object(
 )
 export type OpenaiChatOptions = Type.Static<typeof OpenaiChatOptions>
 
-export function openaiChatMistakes({ base_url, endpoints, headers }: OpenaiChatOptions): Mistake[] {
-  const found: Mistake[] = []
+export function openaiChatMistakes({ base_url, endpoints, headers }: OpenaiChatOptions): EntryMistake[] {
+  const found: EntryMistake[] = []
   if (base_url === undefined && endpoints === undefined) found.push({ path: 'base_url', message: 'Is missing.' })
   if (base_url !== undefined && endpoints !== undefined)
     found.push({ path: 'endpoints', message: 'Cannot be used with base_url.' })
@@ -198,7 +198,7 @@ function secretsOf({ base_url, endpoints = [], api_key, headers = {} }: OpenaiCh
   )
 }
 
-function limitsOf(options: OpenaiChatOptions, { upstream }: OpenaiChatEnv): CallLimits {
+function limitsOf(options: OpenaiChatOptions, { upstream }: OpenaiChatEnv): CompletionCallLimits {
   return {
     idle_ms: (options.idle_seconds ?? upstream?.idle_seconds ?? 120) * 1000,
     total_ms: (options.total_seconds ?? upstream?.total_seconds ?? 900) * 1000,

@@ -13,7 +13,7 @@ export const RESPONSE_TOPIC = 'response'
 /** Announces ids of responses to cancel, for the worker that runs them. */
 export const RESPONSE_CANCEL_TOPIC = 'response-cancel'
 
-/** The owner of a stored response: one person within one organization. Part of every query for a caller. */
+/** The owner of a stored response or a conversation: one person within one organization. Part of every query for a caller. */
 export type Owner = { org_id: string; user_id: string }
 
 /** The request of a background response without its input, which is stored as items. */

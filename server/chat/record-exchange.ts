@@ -27,7 +27,7 @@ type ObservedTurn = {
 }
 
 /** Measures one turn, and makes its span where there are traces. Each is called once, in this order; `failed` and `first` may be left out. */
-export type TurnObserver = {
+export type ExchangeRecorder = {
   /** The first batch of output has arrived. */
   first(): void
   failed(error: unknown): void
@@ -36,10 +36,10 @@ export type TurnObserver = {
   charged(usage: TokenUsage): void
 }
 
-export function observeTurn(
+export function recordExchange(
   { metrics, tracing }: Pick<Context, 'metrics' | 'tracing'>,
   turn: ObservedTurn,
-): TurnObserver {
+): ExchangeRecorder {
   const { engine, call, first_output } = cellsOf(metrics, turn.model)
   const span: Span | undefined = tracing?.start(`chat ${turn.model.id}`, {
     kind: 'client',

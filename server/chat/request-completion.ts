@@ -7,7 +7,7 @@ import type { InputSize } from './count.ts'
 import type { FieldNames, ModelParameters } from './request.ts'
 
 /** One request to a chat engine, and who makes it. */
-export type TurnRequest = {
+export type ExchangeRequest = {
   principal: Principal
   request_id: string
   model: ChatModelConfig
@@ -25,14 +25,17 @@ export type TurnRequest = {
    * Shortens the request when the engine rejects it as too long and states its limit; it is asked once more then. Throws ApiError when
    * nothing more may be dropped.
    */
-  shorten?(tokens: ContextOverflow): Promise<Pick<TurnRequest, 'request' | 'size'>>
+  shorten?(tokens: ContextOverflow): Promise<Pick<ExchangeRequest, 'request' | 'size'>>
 }
 
 /**
  * Asks the engine, and once more with a shorter request when it says by how much the first one is too long. `turn.request` is then what the
  * engine has accepted. Throws EngineError.
  */
-export async function ask(turn: TurnRequest, signal: AbortSignal): Promise<AsyncIterable<readonly ChatEvent[]>> {
+export async function requestCompletion(
+  turn: ExchangeRequest,
+  signal: AbortSignal,
+): Promise<AsyncIterable<readonly ChatEvent[]>> {
   try {
     return await turn.engine.generate(turn.request, signal)
   } catch (error) {
@@ -43,7 +46,7 @@ export async function ask(turn: TurnRequest, signal: AbortSignal): Promise<Async
 }
 
 /** Whether there is a shorter request, which `turn` then has. */
-async function shorten(turn: TurnRequest, tokens: ContextOverflow): Promise<boolean> {
+async function shorten(turn: ExchangeRequest, tokens: ContextOverflow): Promise<boolean> {
   const { stream, max_tokens } = turn.request
   if (turn.shorten) {
     const { request, size } = await turn.shorten(tokens)

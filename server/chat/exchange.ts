@@ -5,16 +5,16 @@ import type { ChatEvent, TokenUsage } from '../engines/chat/contract.ts'
 import { EngineError } from '../engines/engine-error.ts'
 import { engineName } from '../engines/measured.ts'
 import { ApiError, overloaded } from '../platform/errors.ts'
-import { ask, type TurnRequest } from './ask.ts'
 import type { ProducedChoice } from './count.ts'
 import { engineFailure } from './engine-failure.ts'
-import { observeTurn, type TurnObserver } from './observe-turn.ts'
+import { type ExchangeRecorder, recordExchange } from './record-exchange.ts'
 import { type FieldNames, fieldName } from './request.ts'
+import { type ExchangeRequest, requestCompletion } from './request-completion.ts'
 import { storableEvents } from './storable-events.ts'
 import { countUsage, isUsable, withReasoning } from './usage.ts'
 
 /** An active turn. `first` is its first batch; `next` resolves with null after the last, which is `end` with the usage that was charged. */
-export type Turn = {
+export type Exchange = {
   first: readonly ChatEvent[]
   next(): Promise<readonly ChatEvent[] | null>
   /** Ends the turn at any point and charges what was produced. No effect after the end; call it in every case. */
@@ -26,12 +26,12 @@ export type Turn = {
  * Resolves with the first batch, so that an early refusal is still an HTTP error. The last batch is returned only after the charge is
  * committed. Throws ApiError, here and from `next`.
  */
-export async function startTurn(
+export async function startExchange(
   ctx: TurnContext,
   meter: Meter,
-  request: TurnRequest,
+  request: ExchangeRequest,
   left: AbortSignal,
-): Promise<Turn> {
+): Promise<Exchange> {
   requireEngine(ctx, request)
   const admitted = meter.admit(request.principal.org_id)
   if (admitted) await admitted
@@ -52,7 +52,7 @@ export async function startTurn(
 }
 
 /** Throws ApiError, which background responses wait for to pass. */
-function requireEngine({ switches }: Pick<Context, 'switches'>, { model }: TurnRequest): void {
+function requireEngine({ switches }: Pick<Context, 'switches'>, { model }: ExchangeRequest): void {
   if (!switches.isPaused(engineName({ model: model.id, id: null }))) return
   const text = 'The operator has paused this model for a while. Try again later, or use another model.'
   throw overloaded('paused', text, { retry_after_seconds: PAUSED_SECONDS })
@@ -81,8 +81,8 @@ const USAGE_MILLISECONDS = 5000
 type Run = {
   ctx: TurnContext
   meter: Meter
-  turn: TurnRequest
-  observed: TurnObserver
+  turn: ExchangeRequest
+  observed: ExchangeRecorder
   left: AbortSignal
   call: Call
   produced: Produced
@@ -91,7 +91,7 @@ type Run = {
   over: boolean
 }
 
-function openRun(ctx: Run['ctx'], meter: Meter, request: TurnRequest, left: AbortSignal): Run {
+function openRun(ctx: Run['ctx'], meter: Meter, request: ExchangeRequest, left: AbortSignal): Run {
   const turn = { ...request }
   const produced: Produced = {
     choices: [],
@@ -102,7 +102,7 @@ function openRun(ctx: Run['ctx'], meter: Meter, request: TurnRequest, left: Abor
     usages: new Map(),
   }
   const call = openCall(left, () => produced.finished.size >= turn.request.n)
-  const observed = observeTurn(ctx, turn)
+  const observed = recordExchange(ctx, turn)
   const storable = storableEvents()
   return { ctx, meter, turn, observed, left, call, produced, batches: null, storable, over: false }
 }
@@ -111,7 +111,7 @@ async function begin(run: Run): Promise<readonly ChatEvent[] | null> {
   try {
     run.left.throwIfAborted()
     run.produced.asked = true
-    run.batches = (await ask(run.turn, run.call.signal))[Symbol.asyncIterator]()
+    run.batches = (await requestCompletion(run.turn, run.call.signal))[Symbol.asyncIterator]()
   } catch (error) {
     return endBy(run, error)
   }
