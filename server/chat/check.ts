@@ -51,7 +51,7 @@ export function checkChatBody(unchecked: unknown): ChatBody {
 }
 
 /**
- * Checks what depends on the model, for chat completions and responses. `names`: what the endpoint calls the parameters. Throws ApiError 400
+ * Checks what depends on the model, for chat completions and responses. `names`: what the route calls the parameters. Throws ApiError 400
  * `unsupported_value`, `model_capability_mismatch` or a limit.
  */
 export function checkModelParameters(parameters: ModelParameters, model: ChatModelConfig, names: FieldNames): void {

@@ -163,7 +163,7 @@ async function settle(run: Run): Promise<TokenUsage> {
   return usage
 }
 
-/** An error of the engine by the endpoint's name for the field. */
+/** An error of the engine by the route's name for the field. */
 function named(failure: unknown, names: FieldNames): unknown {
   if (!(failure instanceof ApiError) || failure.param === null) return failure
   const { code, message, param, retry_after_seconds } = failure

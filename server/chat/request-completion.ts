@@ -13,7 +13,7 @@ export type ExchangeRequest = {
   model: ChatModelConfig
   engine: ChatEngine
   request: ChatRequest
-  /** What the client's endpoint calls the fields of the request, for errors. */
+  /** What the client's route calls the fields of the request, for errors. */
   names: FieldNames
   /** Of the input of `request`. */
   size: InputSize

@@ -4,8 +4,8 @@ import { entitledChatModel } from '../catalog/entitlements.ts'
 import type { Context } from '../context.ts'
 import { isHeavy } from '../engines/chat/answer-weight.ts'
 import type { ChatEvent, TokenUsage } from '../engines/chat/contract.ts'
-import { type Endpoint, endpoint } from '../identity/caller/endpoint.ts'
 import type { Principal } from '../identity/caller/principal.ts'
+import { type Route, route } from '../identity/caller/route.ts'
 import { unixSeconds } from '../platform/clock.ts'
 import { ApiError, errorBody } from '../platform/errors.ts'
 import { abortOnLeaving } from '../platform/http/abort-on-disconnect.ts'
@@ -24,9 +24,9 @@ import { chatNames, chatParameters, engineRequest } from './request.ts'
 import { ChatBody, ChatCompletion, ChatStreamEvent, TEXT_REPAIR } from './schema.ts'
 
 /** The routes of chat completions. What they use is charged to `meter`. */
-export function chatEndpoints(meter: Meter, timing: StreamTiming = STREAM_TIMING): readonly Endpoint[] {
+export function chatRoutes(meter: Meter, timing: StreamTiming = STREAM_TIMING): readonly Route[] {
   return [
-    endpoint({
+    route({
       method: 'POST',
       path: '/v1/chat/completions',
       auth: 'api_key_or_session',
@@ -61,7 +61,7 @@ export function chatEndpoints(meter: Meter, timing: StreamTiming = STREAM_TIMING
 /**
  * A body without the members by which clients of OpenAI's first tools say that there are none: `functions: []`, or `{}` as PHP writes it,
  * and `function_call: "none"`.
- * Throws ApiError 400 for a body of responses, naming their endpoint.
+ * Throws ApiError 400 for a body of responses, naming their route.
  */
 function readLegacy(body: unknown): unknown {
   if (!isRecord(body)) return body

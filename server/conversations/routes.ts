@@ -1,5 +1,5 @@
 import type { StorageGate } from '../billing/storage/gate.ts'
-import { type Endpoint, endpoint } from '../identity/caller/endpoint.ts'
+import { type Route, route } from '../identity/caller/route.ts'
 import { unixSeconds } from '../platform/clock.ts'
 import { ApiError } from '../platform/errors.ts'
 import { openShares } from '../platform/fair-queue.ts'
@@ -49,7 +49,7 @@ const NEW_SETTINGS: ConversationSettings = {
 /** A search reads what the person has ever asked: one of an organization at a time, and few of all. */
 const searchInTurn = openShares({ each: 1, all: 2 })
 
-const list = endpoint({
+const list = route({
   method: 'GET',
   path: PATH,
   auth: 'session',
@@ -68,7 +68,7 @@ const list = endpoint({
 })
 
 const create = (storage: StorageGate) =>
-  endpoint({
+  route({
     method: 'POST',
     path: PATH,
     auth: 'session',
@@ -88,7 +88,7 @@ const create = (storage: StorageGate) =>
     },
   })
 
-const read = endpoint({
+const read = route({
   method: 'GET',
   path: ONE,
   auth: 'session',
@@ -101,7 +101,7 @@ const read = endpoint({
 })
 
 const change = (storage: StorageGate) =>
-  endpoint({
+  route({
     method: 'PATCH',
     path: ONE,
     auth: 'session',
@@ -117,7 +117,7 @@ const change = (storage: StorageGate) =>
     },
   })
 
-const remove = endpoint({
+const remove = route({
   method: 'DELETE',
   path: ONE,
   auth: 'session',
@@ -131,7 +131,7 @@ const remove = endpoint({
   },
 })
 
-const turns = endpoint({
+const turns = route({
   method: 'GET',
   path: `${ONE}/turns`,
   auth: 'session',
@@ -151,7 +151,7 @@ const turns = endpoint({
 })
 
 /** The conversations of the console. Only the person who began one may use it. */
-export function conversationEndpoints(storage: StorageGate): readonly Endpoint[] {
+export function conversationRoutes(storage: StorageGate): readonly Route[] {
   return [list, create(storage), read, change(storage), remove, turns]
 }
 

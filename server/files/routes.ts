@@ -1,8 +1,8 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { StorageGate } from '../billing/storage/gate.ts'
 import type { Context } from '../context.ts'
-import { type Endpoint, endpoint } from '../identity/caller/endpoint.ts'
 import type { Principal } from '../identity/caller/principal.ts'
+import { type Route, route } from '../identity/caller/route.ts'
 import { recordDeletion, requireMayDelete } from '../identity/organization/deletions.ts'
 import { ACCEPTED_TYPES, withEnding } from '../media/probe/recognize.ts'
 import { BlobMissing, type Blobs } from '../platform/blobs/blobs.ts'
@@ -25,7 +25,7 @@ import { declaredBytes, receiveUpload } from './upload.ts'
 export const SIGNED_FILE_PATHS = ['/v1/files/:file_id/signed', '/v1/files/:file_id/signed/:name'] as const
 
 const upload = (storage: StorageGate) =>
-  endpoint({
+  route({
     method: 'POST',
     path: '/v1/files',
     auth: 'api_key_or_session',
@@ -53,7 +53,7 @@ const upload = (storage: StorageGate) =>
 /** What one file takes in a list, about. */
 const VIEW_BYTES = 500
 
-const list = endpoint({
+const list = route({
   method: 'GET',
   path: '/v1/files',
   auth: 'api_key_or_session',
@@ -73,7 +73,7 @@ const list = endpoint({
   },
 })
 
-const read = endpoint({
+const read = route({
   method: 'GET',
   path: '/v1/files/:file_id',
   auth: 'api_key_or_session',
@@ -85,7 +85,7 @@ const read = endpoint({
   },
 })
 
-const readContent = endpoint({
+const readContent = route({
   method: 'GET',
   path: '/v1/files/:file_id/content',
   auth: 'api_key_or_session',
@@ -100,7 +100,7 @@ const readContent = endpoint({
   },
 })
 
-const remove = endpoint({
+const remove = route({
   method: 'DELETE',
   path: '/v1/files/:file_id',
   auth: 'api_key_or_session',
@@ -118,7 +118,7 @@ const remove = endpoint({
 
 /** Where engines fetch references: the signature replaces a credential, and every failure looks the same. */
 const readSigned = SIGNED_FILE_PATHS.map((path) =>
-  endpoint({
+  route({
     method: 'GET',
     path,
     auth: 'signed_url',
@@ -149,7 +149,7 @@ const readSigned = SIGNED_FILE_PATHS.map((path) =>
   }),
 )
 
-export function fileEndpoints(storage: StorageGate): readonly Endpoint[] {
+export function fileRoutes(storage: StorageGate): readonly Route[] {
   return [upload(storage), list, read, readContent, remove, ...readSigned]
 }
 

@@ -1,7 +1,7 @@
 import Type, { type Static, type TProperties } from 'typebox'
 import { listQuery, listSchema } from '../platform/http/list.ts'
 
-/** Shapes of the console's own endpoints. Source: docs/api/console.md. */
+/** Shapes of the console's own routes. Source: docs/api/console.md. */
 const Strict = <P extends TProperties>(properties: P) => Type.Object(properties, { additionalProperties: false })
 const Nullable = <T extends Parameters<typeof Type.Union>[0][number]>(type: T) => Type.Union([type, Type.Null()])
 const Time = Type.Integer({ description: 'Unix seconds.' })

@@ -2,7 +2,7 @@ import { EVENT_TYPES } from '../events/event.ts'
 import { listAttempts } from '../events/store/attempts.ts'
 import { findDelivery, listDeliveries } from '../events/store/deliveries.ts'
 import { findSubscriptions } from '../events/store/subscriptions.ts'
-import { type Endpoint, endpoint } from '../identity/caller/endpoint.ts'
+import { type Route, route } from '../identity/caller/route.ts'
 import { requireManager } from '../identity/members/members.ts'
 import { notFound } from '../platform/errors.ts'
 import { abortOnLeaving } from '../platform/http/abort-on-disconnect.ts'
@@ -38,11 +38,11 @@ const PATH = '/v1/webhook_endpoints'
 const ONE = `${PATH}/:webhook_endpoint_id`
 
 /** Webhook endpoints: those of the caller's organization, for its owners and admins. */
-export function webhookEndpoints(): readonly Endpoint[] {
+export function webhookRoutes(): readonly Route[] {
   return [create, list, read, change, remove, rotate, test(openTrials()), deliveries, delivery, again, eventTypes]
 }
 
-const create = endpoint({
+const create = route({
   method: 'POST',
   path: PATH,
   auth: 'api_key_or_session',
@@ -61,7 +61,7 @@ const create = endpoint({
   },
 })
 
-const list = endpoint({
+const list = route({
   method: 'GET',
   path: PATH,
   auth: 'api_key_or_session',
@@ -83,7 +83,7 @@ const list = endpoint({
   },
 })
 
-const read = endpoint({
+const read = route({
   method: 'GET',
   path: ONE,
   auth: 'api_key_or_session',
@@ -97,7 +97,7 @@ const read = endpoint({
   },
 })
 
-const change = endpoint({
+const change = route({
   method: 'POST',
   path: ONE,
   auth: 'api_key_or_session',
@@ -113,7 +113,7 @@ const change = endpoint({
   },
 })
 
-const remove = endpoint({
+const remove = route({
   method: 'DELETE',
   path: ONE,
   auth: 'api_key_or_session',
@@ -128,7 +128,7 @@ const remove = endpoint({
   },
 })
 
-const rotate = endpoint({
+const rotate = route({
   method: 'POST',
   path: `${ONE}/rotate_secret`,
   auth: 'api_key_or_session',
@@ -150,7 +150,7 @@ const rotate = endpoint({
 })
 
 const test = (trial: ReturnType<typeof openTrials>) =>
-  endpoint({
+  route({
     method: 'POST',
     path: `${ONE}/test`,
     auth: 'api_key_or_session',
@@ -165,7 +165,7 @@ const test = (trial: ReturnType<typeof openTrials>) =>
     },
   })
 
-const deliveries = endpoint({
+const deliveries = route({
   method: 'GET',
   path: `${ONE}/deliveries`,
   auth: 'api_key_or_session',
@@ -188,7 +188,7 @@ const deliveries = endpoint({
   },
 })
 
-const delivery = endpoint({
+const delivery = route({
   method: 'GET',
   path: `${ONE}/deliveries/:event_id`,
   auth: 'api_key_or_session',
@@ -206,7 +206,7 @@ const delivery = endpoint({
   },
 })
 
-const again = endpoint({
+const again = route({
   method: 'POST',
   path: `${ONE}/redeliver`,
   auth: 'api_key_or_session',
@@ -223,7 +223,7 @@ const again = endpoint({
   },
 })
 
-const eventTypes = endpoint({
+const eventTypes = route({
   method: 'GET',
   path: '/v1/webhook_event_types',
   auth: 'api_key_or_session',

@@ -1,7 +1,7 @@
 import Type from 'typebox'
 import { entitledChatModel } from '../../catalog/entitlements.ts'
 import { TEXT_REPAIR } from '../../chat/schema.ts'
-import { type Endpoint, endpoint } from '../../identity/caller/endpoint.ts'
+import { type Route, route } from '../../identity/caller/route.ts'
 import { ApiError } from '../../platform/errors.ts'
 import { abortOnLeaving } from '../../platform/http/abort-on-disconnect.ts'
 import type { ResponseDeps } from '../call.ts'
@@ -14,7 +14,7 @@ import { CompactedResponse, CompactResponse, CreateResponse } from '../schema/re
 import { nameDropped } from './dropped.ts'
 
 /** The routes that work on a context without making a response: counting it and compacting it. */
-export function contextEndpoints(deps: ResponseDeps): readonly Endpoint[] {
+export function contextRoutes(deps: ResponseDeps): readonly Route[] {
   return [countTokens(deps), compactContext(deps)]
 }
 
@@ -25,8 +25,8 @@ const InputTokens = Type.Object({ object: Type.Literal('response.input_tokens'),
 const COUNTED_TOKENS_MAX = 2_097_152
 
 /** Free of charge, but the balance must admit it: files are fetched and rendered to count them. */
-function countTokens({ meter, lengths }: ResponseDeps): Endpoint {
-  return endpoint({
+function countTokens({ meter, lengths }: ResponseDeps): Route {
+  return route({
     method: 'POST',
     path: '/v1/responses/input_tokens',
     auth: 'api_key_or_session',
@@ -64,8 +64,8 @@ function countTokens({ meter, lengths }: ResponseDeps): Endpoint {
   })
 }
 
-function compactContext(deps: ResponseDeps): Endpoint {
-  return endpoint({
+function compactContext(deps: ResponseDeps): Route {
+  return route({
     method: 'POST',
     path: '/v1/responses/compact',
     auth: 'api_key_or_session',

@@ -1,7 +1,7 @@
 import type { FastifyReply } from 'fastify'
 import { TEXT_REPAIR } from '../../chat/schema.ts'
 import type { Context } from '../../context.ts'
-import { type Endpoint, endpoint } from '../../identity/caller/endpoint.ts'
+import { type Route, route } from '../../identity/caller/route.ts'
 import { abortOnLeaving } from '../../platform/http/abort-on-disconnect.ts'
 import { leaseForAnswer, leaseForReading } from '../../platform/http/body/byte-budget.ts'
 import { STREAM_TIMING } from '../../platform/http/sse.ts'
@@ -14,20 +14,20 @@ import { type ResponseRun, startRun } from '../run.ts'
 import { ResponseStreamEvent } from '../schema/events.ts'
 import { CreateResponse, ResponseObject } from '../schema/response.ts'
 import { enqueueResponse } from '../stored/save.ts'
-import { contextEndpoints } from './context.ts'
+import { contextRoutes } from './context.ts'
 import { nameDropped } from './dropped.ts'
-import { storedEndpoints } from './stored.ts'
+import { storedRoutes } from './stored.ts'
 import { type StreamOptions, streamBackground, streamRun } from './stream.ts'
 
 /** The routes of responses over HTTP. `stopping` aborts when the service stops. */
-export function responseEndpoints(deps: ResponseDeps, options: Partial<StreamOptions> = {}): readonly Endpoint[] {
+export function responseRoutes(deps: ResponseDeps, options: Partial<StreamOptions> = {}): readonly Route[] {
   const { timing = STREAM_TIMING, stopping = new AbortController().signal } = options
   const streams = { timing, stopping }
-  return [createResponse(deps, streams), ...contextEndpoints(deps), ...storedEndpoints(streams)]
+  return [createResponse(deps, streams), ...contextRoutes(deps), ...storedRoutes(streams)]
 }
 
-function createResponse(deps: ResponseDeps, streams: StreamOptions): Endpoint {
-  return endpoint({
+function createResponse(deps: ResponseDeps, streams: StreamOptions): Route {
+  return route({
     method: 'POST',
     path: '/v1/responses',
     auth: 'api_key_or_session',

@@ -1,5 +1,5 @@
 import Type, { type Static } from 'typebox'
-import { endpoint } from '../../identity/caller/endpoint.ts'
+import { route } from '../../identity/caller/route.ts'
 import { ApiError } from '../../platform/errors.ts'
 import { openShares } from '../../platform/fair-queue.ts'
 import { abortOnLeaving } from '../../platform/http/abort-on-disconnect.ts'
@@ -55,7 +55,7 @@ const Query = Type.Object({
 /** What is in no index, and what all labels say, is looked for by one request of an organization at a time, and few of all. */
 export const walkInTurn = openShares({ each: 1, all: 2 })
 
-export const listVideos = endpoint({
+export const listVideos = route({
   auth: 'api_key_or_session',
   plain_400: true,
   method: 'GET',

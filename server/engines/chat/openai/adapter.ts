@@ -2,9 +2,9 @@ import Type from 'typebox'
 import { Pool } from 'undici'
 import type { Log } from '../../../platform/log.ts'
 import { BaseUrl, baseUrlMistakes, withVersion } from '../../base-url.ts'
-import { type Chance, endpointHealth } from '../../endpoint-health.ts'
 import type { EngineEnv, EntryMistake } from '../../engine-entry.ts'
 import { EngineError, withReason } from '../../engine-error.ts'
+import { type Chance, upstreamHealth } from '../../upstream-health.ts'
 import { isHeavy } from '../answer-weight.ts'
 import type { ChatEngine, ChatRequest } from '../contract.ts'
 import { SAMPLING } from '../sampling.ts'
@@ -95,7 +95,7 @@ export type OpenaiChatEnv = Pick<EngineEnv, 'log' | 'upstream'> & { chance?: Cha
 export function openaiChat(options: OpenaiChatOptions, env: OpenaiChatEnv = {}): ChatEngine {
   const servers = openServers(options, formOf(options))
   const chance = env.chance ?? { random: Math.random, now: () => performance.now() }
-  const health = endpointHealth(
+  const health = upstreamHealth(
     servers.map(({ weight }) => weight),
     chance,
   )
