@@ -15,7 +15,7 @@ import type { ResponseObject } from './schema/response.ts'
 import { type ResponseRecord, saveResponse } from './stored/save.ts'
 
 /**
- * A response that is being made, for HTTP, a socket or a background worker. `response` is one object throughout, complete after the last
+ * A response that is being made, for HTTP, a socket or a background consumer. `response` is one object throughout, complete after the last
  * event. What the model produced is charged, also after `stop`.
  */
 export type ResponseRun = ResponseRecord & {
@@ -30,7 +30,7 @@ export type ResponseRun = ResponseRecord & {
   failure(): ApiError | null
   /**
    * More events; null after the last, which is `response.completed`, `.incomplete` or `.failed`. When the client has disconnected the
-   * events just end, except those of a worker or of a client that cancels, which end with the response `cancelled`.
+   * events just end, except those of a consumer or of a client that cancels, which end with the response `cancelled`.
    */
   next(): Promise<readonly ResponseEvent[] | null>
   /** Ends the run at any point and charges what was produced. No effect after the end; call it in every case. */

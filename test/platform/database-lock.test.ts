@@ -13,7 +13,7 @@ after(database.close)
 async function hold(as: LockMode, { node = newId('node'), url = database.url, wait_seconds = 0 } = {}) {
   const taken = Promise.withResolvers<LockMode>()
   const refusal = (held: LockMode) => `held ${held}`
-  const kept = await lockDatabase(url, { node, hold: as, refusal, on_taken: taken.resolve, wait_seconds })
+  const kept = await lockDatabase(url, { node, mode: as, refusal, on_taken: taken.resolve, wait_seconds })
   return { taken: taken.promise, release: kept.release }
 }
 

@@ -95,7 +95,7 @@ test('a node whose connections begin to share sessions does not take its own loc
   const back = Promise.withResolvers<void>()
   const taken: LockMode[] = []
   const lock = await lockDatabase(pooler.url, {
-    hold: 'alone',
+    mode: 'alone',
     node: newId('node'),
     refusal: (held) => held,
     on_taken: (held) => taken.push(held),

@@ -14,7 +14,7 @@ export type Shares = { owner: number; organization: number; all: number }
 type Shared = Claimed & { org_id: string }
 
 /**
- * Claims on due rows of a queue by shares, for one worker that takes `most.all` rows at a time. No owner and no organization has more under
+ * Claims on due rows of a queue by shares, for one consumer that takes `most.all` rows at a time. No owner and no organization has more under
  * way than its share, and of two organizations the one with less under way comes first. An organization with something under way gets
  * another turn only where as many stay free as it then has, and a claim leaves half of the free turns: however many are slow, turns remain
  * for those that have few. The owners with something to claim are found by their first index entry each, however much waits there. Only

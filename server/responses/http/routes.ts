@@ -81,7 +81,7 @@ async function acceptBackground(
   const lease = call.body.stream ? leaseForReading(ctx.budget, call.principal.org_id, reply) : null
   await enqueueResponse(ctx, call, { response, input: prepared.input }, deps.join)
   reply.request.created = { response_id: response.id }
-  // Its worker counts the bytes again: a client that follows the response must not hold the room that the worker waits for.
+  // Its consumer counts the bytes again: a client that follows the response must not hold the room that the consumer waits for.
   call.lease.end()
   nameDropped(reply, { tools: prepared.tools.dropped, items: prepared.dropped_items })
   if (!lease) return response

@@ -23,7 +23,7 @@ import {
   requestCancel,
 } from './store/responses.ts'
 
-/** How long the worker that runs a response may take to end it; after that it is ended here. */
+/** How long the consumer that runs a response may take to end it; after that it is ended here. */
 const WORKER_MILLISECONDS = 10_000
 const POLL_MILLISECONDS = 250
 
@@ -61,7 +61,7 @@ export async function deleteResponse(ctx: Ctx, principal: Principal, id: string)
   }
 }
 
-/** Resolves once the response has ended, whether by its worker or, when that takes too long, here. */
+/** Resolves once the response has ended, whether by its consumer or, when that takes too long, here. */
 async function awaitEnd(ctx: Ctx, owner: Owner, id: string): Promise<void> {
   const deadline = performance.now() + WORKER_MILLISECONDS
   const changes = listenFor(ctx, id)
@@ -76,7 +76,7 @@ async function awaitEnd(ctx: Ctx, owner: Owner, id: string): Promise<void> {
   }
 }
 
-/** Ends a response that no worker has claimed, or any with `force`; otherwise asks its worker to. True while its end is to be awaited. */
+/** Ends a response that no consumer has claimed, or any with `force`; otherwise asks its consumer to. True while its end is to be awaited. */
 async function requestEnd(ctx: Ctx, owner: Owner, { id, force }: { id: string; force: boolean }): Promise<boolean> {
   const now = ctx.clock.now()
   let announce = () => {}

@@ -8,7 +8,7 @@ import { addSeconds } from '../../platform/clock.ts'
 import { type Db, isUniqueViolation, type Tx } from '../../platform/db/db.ts'
 import { writeGroupOrEach } from '../../platform/db/groups.ts'
 import { failpoint } from '../../platform/failpoint.ts'
-import { QUEUE_TOPIC } from '../../platform/queue/worker.ts'
+import { QUEUE_TOPIC } from '../../platform/queue/consumer.ts'
 import { FAILURES, isTerminal, type Outcome } from '../job.ts'
 import { insertRecords, refusedCategories } from '../moderation/records.ts'
 import { VIDEO_TOPIC } from '../queues.ts'
@@ -25,7 +25,7 @@ export type AppliedOutcome = { job: Job; outcome: Outcome }
  * Applies what a step, or a cancellation, decided: status, start, money, event and moderation record are committed together, or not at all,
  * in a commit shared with what was decided for other jobs at that moment. The job returned is the one given with the outcome's changes:
  * whatever else a step wrote has to be part of its outcome.
- * Null when another worker, a cancellation or a deletion came first and nothing was written.
+ * Null when another consumer, a cancellation or a deletion came first and nothing was written.
  */
 export async function advance(ctx: AdvanceContext, job: Job, outcome: Outcome): Promise<AppliedOutcome | null> {
   if (outcome.to !== 'same') failpoint(`before_${outcome.to}`)
@@ -78,7 +78,7 @@ async function writeOrReplace(ctx: AdvanceContext, decided: readonly Decided[]):
   }
 }
 
-/** A statement can write a row once: two outcomes of one job, of its worker and of a cancellation, are written one after the other. */
+/** A statement can write a row once: two outcomes of one job, of its consumer and of a cancellation, are written one after the other. */
 function firstOfEachJob(decided: readonly Decided[]): [first: Decided[], later: Decided[]] {
   const seen = new Set<string>()
   const first: Decided[] = []

@@ -33,7 +33,7 @@ const STEPS: Partial<Record<JobStatus, Step>> = {
 const FAULTS_MAX = 5
 
 /**
- * Faults of ours in a row, by job, of one worker. Not counted in `tries`, which an engine may drive up for hours. Those of the storage have
+ * Faults of ours in a row, by job, of one consumer. Not counted in `tries`, which an engine may drive up for hours. Those of the storage have
  * their own count: after many of them, another fault does not end the job.
  */
 export type Faults = Map<string, { own: number; of_storage: number }>
@@ -47,7 +47,7 @@ export type StepRun = {
 type Waiting = { job: Job; wait_seconds: number }
 
 /**
- * Takes a job from step to step until it ends or has to wait. Null when it has ended or was released, or when another worker came
+ * Takes a job from step to step until it ends or has to wait. Null when it has ended or was released, or when another consumer came
  * first; otherwise the job as it now is and the seconds to wait. Throws when the database is down or `signal` aborts: the job is then
  * as its last step left it.
  */
@@ -102,7 +102,7 @@ async function retryFaulty(
     if (next && !isTerminal(next.job.status)) {
       // The step may have written to the row before it failed.
       const written = await findRunningJobOfAnyOrg(ctx.db, job.id)
-      // Another worker has it, or it was canceled.
+      // Another consumer has it, or it was canceled.
       if (!written || written.claim_id !== job.claim_id) return null
       return { job: written, wait_seconds }
     }
@@ -122,8 +122,8 @@ function mayWait(ctx: Context, job: Job, error: unknown): boolean {
 }
 
 /**
- * Discards the result of an outcome that came too late, after a cancellation or another worker: its clip is deleted; its render is recorded
- * as this job's and canceled, unless another worker follows the same render by now or is about to look for it.
+ * Discards the result of an outcome that came too late, after a cancellation or another consumer: its clip is deleted; its render is recorded
+ * as this job's and canceled, unless another consumer follows the same render by now or is about to look for it.
  */
 async function discardLate(ctx: Context, job: Job, outcome: Outcome): Promise<void> {
   if (outcome.to === 'failed' || outcome.to === 'canceled') return
@@ -139,7 +139,7 @@ async function discardLate(ctx: Context, job: Job, outcome: Outcome): Promise<vo
   if (served) await cancelQuietly(ctx, served.engine, { id: job.id, ticket })
 }
 
-/** Whether another worker follows this render by now, or is about to look for it. */
+/** Whether another consumer follows this render by now, or is about to look for it. */
 function mayBeFollowed({ attempt }: Job, ticket: Ticket): boolean {
   return attempt === null || attempt.ticket === null || isDeepStrictEqual(attempt.ticket, ticket)
 }

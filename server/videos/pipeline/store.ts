@@ -130,7 +130,7 @@ type JobWrite = { job: Job; set: JobColumns; attempt?: AttemptMove | undefined; 
  * The fenced update every status, and everything else about a job and its starts, goes through, of several jobs in one statement. Nothing
  * happens to a job that no longer has the status and claim it was read with; without a claim, as a cancellation is, the start and the
  * version of the row count instead. Returns the ids of the jobs that were written.
- * Throws a unique violation of `video_attempts_number` when another worker has made this start of a job, of `video_attempts_starting` while
+ * Throws a unique violation of `video_attempts_number` when another consumer has made this start of a job, of `video_attempts_starting` while
  * a start that looks the same is not settled, and of `video_attempts_render` when the render belongs to another attempt.
  */
 export async function writeJobs(db: Db, moves: readonly JobWrite[]): Promise<Set<string>> {

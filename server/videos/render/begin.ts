@@ -18,7 +18,7 @@ import { countRenders } from './store.ts'
 
 /** Wait of a start while an equal one is unanswered. */
 const EQUAL_START_SECONDS = 3
-/** Wait after another worker has made this start: long enough that the worker releases the job, and reads what became of it. */
+/** Wait after another consumer has made this start: long enough that the consumer releases the job, and reads what became of it. */
 const REREAD_SECONDS = 10
 /** Wait for an engine that has as many renders as it may. */
 const FULL_SECONDS = 3
@@ -86,7 +86,7 @@ export async function startAtEngine(ctx: Context, job: Job, asked: Asked): Promi
 }
 
 /**
- * Writes the intent and pins the files: from here on the job counts as submitted. `overtaken` when another worker came first, `full` when the
+ * Writes the intent and pins the files: from here on the job counts as submitted. `overtaken` when another consumer came first, `full` when the
  * engine has as many renders as it may. Throws InputGone.
  */
 async function writeIntent(

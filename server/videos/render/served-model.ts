@@ -73,7 +73,7 @@ export function unserved(ctx: Pick<Context, 'config' | 'clock'>, job: VideoJobRo
   return notAfter(left_seconds, { to: 'same', retry_after_seconds: UNSERVED_SECONDS })
 }
 
-/** Long enough that the worker releases the job instead of waiting with it. */
+/** Long enough that the consumer releases the job instead of waiting with it. */
 const UNSERVED_SECONDS = 10
 
 /** A model as one of its engines renders it. */
