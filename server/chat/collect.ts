@@ -14,10 +14,10 @@ type Choice = {
 }
 
 /** The plain answer: a fold over the events that a stream would send. */
-export async function collectAnswer(turn: Exchange, head: AnswerHead): Promise<ChatCompletion> {
+export async function collectAnswer(exchange: Exchange, head: AnswerHead): Promise<ChatCompletion> {
   const choices: Choice[] = []
   let usage: TokenUsage = { input: 0, cached_input: 0, output: 0, reasoning: 0 }
-  for (let batch: readonly ChatEvent[] | null = turn.first; batch; batch = await turn.next()) {
+  for (let batch: readonly ChatEvent[] | null = exchange.first; batch; batch = await exchange.next()) {
     for (const event of batch) {
       if (event.type === 'end') {
         usage = event.usage ?? usage

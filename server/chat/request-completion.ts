@@ -29,34 +29,34 @@ export type ExchangeRequest = {
 }
 
 /**
- * Asks the engine, and once more with a shorter request when it says by how much the first one is too long. `turn.request` is then what the
+ * Asks the engine, and once more with a shorter request when it says by how much the first one is too long. `exchange.request` is then what the
  * engine has accepted. Throws EngineError.
  */
 export async function requestCompletion(
-  turn: ExchangeRequest,
+  exchange: ExchangeRequest,
   signal: AbortSignal,
 ): Promise<AsyncIterable<readonly ChatEvent[]>> {
   try {
-    return await turn.engine.generate(turn.request, signal)
+    return await exchange.engine.generate(exchange.request, signal)
   } catch (error) {
     const tokens = error instanceof EngineError ? error.tokens : undefined
-    if (tokens === undefined || !(await shorten(turn, tokens))) throw error
-    return await turn.engine.generate(turn.request, signal)
+    if (tokens === undefined || !(await shorten(exchange, tokens))) throw error
+    return await exchange.engine.generate(exchange.request, signal)
   }
 }
 
-/** Whether there is a shorter request, which `turn` then has. */
-async function shorten(turn: ExchangeRequest, tokens: ContextOverflow): Promise<boolean> {
-  const { stream, max_tokens } = turn.request
-  if (turn.shorten) {
-    const { request, size } = await turn.shorten(tokens)
-    Object.assign(turn, { request: { ...request, stream }, size })
+/** Whether there is a shorter request, which `exchange` then has. */
+async function shorten(exchange: ExchangeRequest, tokens: ContextOverflow): Promise<boolean> {
+  const { stream, max_tokens } = exchange.request
+  if (exchange.shorten) {
+    const { request, size } = await exchange.shorten(tokens)
+    Object.assign(exchange, { request: { ...request, stream }, size })
     return true
   }
   const { limit, input = limit } = tokens
   const rest = limit - input
-  if (turn.parameters.max_tokens !== undefined || max_tokens === undefined || rest < 1 || rest >= max_tokens)
+  if (exchange.parameters.max_tokens !== undefined || max_tokens === undefined || rest < 1 || rest >= max_tokens)
     return false
-  turn.request = { ...turn.request, max_tokens: rest }
+  exchange.request = { ...exchange.request, max_tokens: rest }
   return true
 }

@@ -43,16 +43,16 @@ export function chatRoutes(meter: Meter, timing: StreamTiming = STREAM_TIMING): 
       async handle(ctx, { principal, request, reply }) {
         const body = checkChatBody(readLegacy(request.body))
         const left = abortOnLeaving(reply)
-        const turn = await openTurn(
+        const exchange = await openExchange(
           ctx,
           meter,
           { principal, request_id: request.id, body, reply, lease: request.lease! },
           left.signal,
         )
         const head: AnswerHead = { id: newCompletionId(), created: unixSeconds(ctx.clock.now()), model: body.model }
-        if (!body.stream) return sendAnswer(reply, await collectAnswer(turn, head), body)
+        if (!body.stream) return sendAnswer(reply, await collectAnswer(exchange, head), body)
         const include_usage = body.stream_options?.include_usage ?? false
-        return streamAnswer(ctx, { reply, left, timing }, turn, { head, include_usage, request_id: request.id })
+        return streamAnswer(ctx, { reply, left, timing }, exchange, { head, include_usage, request_id: request.id })
       },
     }),
   ]
@@ -76,7 +76,7 @@ function readLegacy(body: unknown): unknown {
   return isEmpty && callsNone ? rest : body
 }
 
-async function openTurn(
+async function openExchange(
   ctx: Context,
   meter: Meter,
   call: { principal: Principal; request_id: string; body: ChatBody; reply: FastifyReply; lease: Lease },
@@ -124,7 +124,7 @@ function sendAnswer(
 async function streamAnswer(
   ctx: Context,
   { reply, left, timing }: { reply: FastifyReply; left: AbortController; timing: StreamTiming },
-  turn: Exchange,
+  exchange: Exchange,
   answer: { head: AnswerHead; include_usage: boolean; request_id: string },
 ): Promise<FastifyReply> {
   const stream = openEventStream(reply, left, timing)
@@ -132,9 +132,9 @@ async function streamAnswer(
   try {
     let usage: TokenUsage | null = null
     for (
-      let batch: readonly ChatEvent[] | null = turn.first;
+      let batch: readonly ChatEvent[] | null = exchange.first;
       batch && !left.signal.aborted;
-      batch = await turn.next()
+      batch = await exchange.next()
     ) {
       const frames = chunks.frames(batch)
       const last = batch.at(-1)
@@ -147,7 +147,7 @@ async function streamAnswer(
     const known = error instanceof ApiError ? error : internalError(ctx, answer.request_id, error)
     stream.end(`data: ${JSON.stringify(errorBody(known))}\n\n${DONE}`)
   } finally {
-    await turn.stop()
+    await exchange.stop()
   }
   return reply
 }

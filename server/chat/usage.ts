@@ -11,7 +11,7 @@ export type ProducedUsage = {
   usages: ReadonlyMap<number, TokenUsage>
 }
 
-/** The context of a model that states none, as far as a turn that was abandoned is counted. */
+/** The context of a model that states none, as far as an exchange that was abandoned is counted. */
 const CONTEXT_TOKENS_MAX = 1_048_576
 
 /** A higher count is an error of the engine: no model has such a context. */

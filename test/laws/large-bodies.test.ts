@@ -215,7 +215,7 @@ test('150,000 pairs of call and output, as a chain may hold, become messages', a
     settings: engineSettings(body, model),
     lengths: openContextLengths(),
   }
-  const { turn } = await assembleRequest({ secret: 's', secrets: SECRETS } as Context, wanted, NEVER)
+  const { exchange: turn } = await assembleRequest({ secret: 's', secrets: SECRETS } as Context, wanted, NEVER)
   assert.equal(turn.request.messages.length, 150_002)
 })
 

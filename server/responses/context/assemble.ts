@@ -63,7 +63,7 @@ export async function assembleRequest(
   const dropped_items = [...new Set([...asked.skipped, ...unread])]
   return {
     dropped_items,
-    turn: { request, size, parameters: settings.parameters, names: RESPONSE_NAMES, ...(shorten && { shorten }) },
+    exchange: { request, size, parameters: settings.parameters, names: RESPONSE_NAMES, ...(shorten && { shorten }) },
   }
 }
 
@@ -72,7 +72,7 @@ export async function assembleRequest(
  * may be truncated and its maximum length is known only from the error of the model's server.
  */
 export type AssembledRequest = {
-  turn: Pick<ExchangeRequest, 'request' | 'size' | 'parameters' | 'names' | 'shorten'>
+  exchange: Pick<ExchangeRequest, 'request' | 'size' | 'parameters' | 'names' | 'shorten'>
   dropped_items: readonly string[]
 }
 
@@ -93,7 +93,7 @@ function shortener(
     const estimate = await size.count(counted)
     const context_length = Math.max(1, Math.floor(refused.limit * Math.min(1, estimate / counted)))
     const shorter = await assembleRequest(ctx, { ...asked, model: { ...model, context_length } }, left)
-    return shorter.turn
+    return shorter.exchange
   }
 }
 

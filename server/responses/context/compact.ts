@@ -30,7 +30,7 @@ const MEMBERS = ['model', 'input', 'previous_response_id', 'instructions', 'prom
 
 /**
  * Shortens a context: user messages are kept, everything else is replaced by a summary that the model writes, encrypted for the
- * organization. Charged like any turn and not stored. Throws ApiError. Source: contract 11.4.
+ * organization. Charged like any exchange and not stored. Throws ApiError. Source: contract 11.4.
  */
 export async function compact(
   ctx: Context,
@@ -48,10 +48,10 @@ export async function compact(
   const admitted = meter.admit(org_id)
   if (admitted) await admitted
   const asked = { org_id, model, served, lease, skipped, lengths, ...summaryRequest(body, context, model) }
-  const { turn: asking, dropped_items } = await assembleRequest(ctx, asked, left)
+  const { exchange: asking, dropped_items } = await assembleRequest(ctx, asked, left)
   const wanted = { principal, request_id, model, engine: served.engine, ...asking }
-  const turn = await startExchange(ctx, meter, wanted, left)
-  const { text, usage } = await readSummary(turn)
+  const exchange = await startExchange(ctx, meter, wanted, left)
+  const { text, usage } = await readSummary(exchange)
   const encrypted_content = seal(ctx.secret, { org_id, purpose: 'compaction' }, text)
   const compacted: CompactedResponse = {
     id: newResponseId(),
@@ -107,18 +107,18 @@ const SUMMARY_REQUEST: ContextItem = {
   },
 }
 
-async function readSummary(turn: Exchange): Promise<{ text: string; usage: TokenUsage }> {
+async function readSummary(exchange: Exchange): Promise<{ text: string; usage: TokenUsage }> {
   let text = ''
   let usage: TokenUsage | null = null
   try {
-    for (let batch: readonly ChatEvent[] | null = turn.first; batch; batch = await turn.next()) {
+    for (let batch: readonly ChatEvent[] | null = exchange.first; batch; batch = await exchange.next()) {
       for (const event of batch) {
         if (event.type === 'text-delta') text += event.text
         if (event.type === 'end') usage = event.usage
       }
     }
   } finally {
-    await turn.stop()
+    await exchange.stop()
   }
   if (text.trim() !== '' && usage) return { text, usage }
   throw noSummary()

@@ -51,10 +51,10 @@ function countTokens({ meter, lengths }: ResponseDeps): Route {
       const admitted = meter.admit(org_id)
       if (admitted) await admitted
       const asked = { org_id, model, served, lease, skipped, lengths, ...asking }
-      const { turn, dropped_items } = await assembleRequest(ctx, asked, left)
+      const { exchange, dropped_items } = await assembleRequest(ctx, asked, left)
       nameDropped(reply, { items: dropped_items })
       const most = Math.max(COUNTED_TOKENS_MAX, model.context_length ?? 0)
-      const input_tokens = await turn.size.count(most)
+      const input_tokens = await exchange.size.count(most)
       if (input_tokens > most) {
         const text = `Your input has more than ${most} tokens, which is as far as it is counted. Shorten the input.`
         throw new ApiError('context_length_exceeded', text, { param: 'input' })

@@ -8,7 +8,7 @@ import type { Sockets } from '../../platform/http/websocket.ts'
 import { takingTurnsAs } from '../../platform/turns.ts'
 import type { ResponseDeps } from '../call.ts'
 import { openContextCaches } from './context-cache.ts'
-import { LIFETIME_SECONDS, serveTurns } from './queue.ts'
+import { LIFETIME_SECONDS, serveRuns } from './queue.ts'
 
 export type ResponseSocketDeps = ResponseDeps & {
   sockets: Sockets
@@ -39,8 +39,8 @@ export function responseSocket(deps: ResponseSocketDeps): Route {
         serve(connection) {
           const cache = openCache()
           connection.signal.addEventListener('abort', () => cache.clear())
-          const turns = { live: deps.live, deps, connection, cache, credential: { authorization, cookie } }
-          const take = serveTurns(turns, lifetime_seconds)
+          const runs = { live: deps.live, deps, connection, cache, credential: { authorization, cookie } }
+          const take = serveRuns(runs, lifetime_seconds)
           return (text, lease) => takingTurnsAs(principal.org_id, () => take(text, lease))
         },
       })
