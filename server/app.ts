@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
-import { openApiEndpoints } from './api-docs/routes.ts'
+import { openApiRoutes } from './api-docs/routes.ts'
 import { type Background, startBackground } from './assembly/background.ts'
 import { openFixed } from './assembly/fixed.ts'
 import { observeHealth } from './assembly/health.ts'
@@ -11,23 +11,23 @@ import { openAuditGate } from './billing/audit-state.ts'
 import { openBalanceChanges } from './billing/balance-changes.ts'
 import { type Meter, openMeter } from './billing/meter.ts'
 import { usageCounter } from './billing/metrics.ts'
-import { billingEndpoints } from './billing/routes.ts'
+import { billingRoutes } from './billing/routes.ts'
 import { openStorageGate } from './billing/storage/gate.ts'
-import { catalogEndpoints } from './catalog/routes.ts'
-import { chatEndpoints } from './chat/routes.ts'
+import { catalogRoutes } from './catalog/routes.ts'
+import { chatRoutes } from './chat/routes.ts'
 import type { Config } from './config/config.ts'
 import { openLiveEvents } from './console/live-events.ts'
-import { consoleEndpoints } from './console/routes.ts'
+import { consoleRoutes } from './console/routes.ts'
 import type { LiveContext } from './context.ts'
-import { conversationEndpoints } from './conversations/routes.ts'
+import { conversationRoutes } from './conversations/routes.ts'
 import { joinConversation } from './conversations/turns.ts'
 import { observeBreakers } from './engines/breaker-metrics.ts'
 import type { Engines } from './engines/registry.ts'
-import { fileEndpoints } from './files/routes.ts'
-import { healthEndpoints, openHealth, openLastAudit } from './health.ts'
-import type { Endpoint } from './identity/caller/endpoint.ts'
+import { fileRoutes } from './files/routes.ts'
+import { healthRoutes, openHealth, openLastAudit } from './health.ts'
+import type { Route } from './identity/caller/route.ts'
 import { type Identity, openIdentity } from './identity/open.ts'
-import { identityEndpoints } from './identity/routes.ts'
+import { identityRoutes } from './identity/routes.ts'
 import { openRefusals } from './operations/refusals.ts'
 import { openReports } from './operations/reports.ts'
 import type { Sightings } from './operations/sightings.ts'
@@ -44,12 +44,12 @@ import { changedSettings } from './reload/changed-settings.ts'
 import { openLiveContext } from './reload/live-context.ts'
 import type { NextSettings, PreparedReload } from './reload/node.ts'
 import { openContextLengths } from './responses/context/lengths.ts'
-import { responseEndpoints } from './responses/http/routes.ts'
+import { responseRoutes } from './responses/http/routes.ts'
 import { responseSocket } from './responses/socket/connect.ts'
 import { openJobCache } from './videos/cache.ts'
-import { videoEndpoints } from './videos/routes.ts'
+import { videoRoutes } from './videos/routes.ts'
 import { openVariants } from './videos/variants/prepare.ts'
-import { webhookEndpoints } from './webhooks/routes.ts'
+import { webhookRoutes } from './webhooks/routes.ts'
 
 export type AppOptions = {
   config: Config
@@ -81,7 +81,7 @@ export type App = {
   ctx: LiveContext
   http: FastifyInstance
   /** Every route the service answers. */
-  endpoints: readonly Endpoint[]
+  routes: readonly Route[]
   /** Who calls, and what calls cost, as every route sees it. */
   identity: Identity
   meter: Meter
@@ -132,9 +132,9 @@ async function assemble(options: AppOptions, stops: AsyncDisposableStack): Promi
     budget: ctx.budget,
     timing: { ...SOCKET_TIMING, ...timing },
   })
-  const endpoints = endpointsOf(parts, { ctx, sockets, timing, stopping: stopping.signal, health })
+  const routes = routesOf(parts, { ctx, sockets, timing, stopping: stopping.signal, health })
   const operations = openOperations(ctx, { ...options, ...health, sightings }, stops)
-  const answered = answeredBy(config.role, [...endpoints, ...openApiEndpoints(endpoints)])
+  const answered = answeredBy(config.role, [...routes, ...openApiRoutes(routes)])
   const http = buildHttp(ctx, answered, {
     ...{ who: identity.authenticator, sockets, stop: () => state.stop },
     on_refused: operations?.refusals.count,
@@ -161,7 +161,7 @@ async function assemble(options: AppOptions, stops: AsyncDisposableStack): Promi
   return {
     ctx,
     http,
-    endpoints: answered,
+    routes: answered,
     identity,
     meter: parts.meter,
     reachAt: (url) => settings.reachAt(ctx.site, url, ctx.config),
@@ -189,7 +189,7 @@ async function assemble(options: AppOptions, stops: AsyncDisposableStack): Promi
   }
 }
 
-/** What endpoints share in a process and a request does not carry, each closed before what it uses. */
+/** What routes share in a process and a request does not carry, each closed before what it uses. */
 async function openParts(ctx: LiveContext, options: AppOptions, stops: AsyncDisposableStack) {
   const { db, clock, log, changes, metrics } = ctx
   const identity = stops.adopt(await openIdentity({ db, clock, log, live: ctx, changes }), (each) => each.close())
@@ -225,7 +225,7 @@ function openOperations(
 type Parts = Awaited<ReturnType<typeof openParts>>
 
 /** Every route of the API and the console. */
-function endpointsOf(
+function routesOf(
   { identity, audit, storage, cache, variants, live, meter, responding }: Parts,
   {
     ctx,
@@ -238,25 +238,25 @@ function endpointsOf(
     sockets: Sockets
     timing: NonNullable<AppOptions['timing']>
     stopping: AbortSignal
-    health: Parameters<typeof healthEndpoints>[0]
+    health: Parameters<typeof healthRoutes>[0]
   },
-): Endpoint[] {
+): Route[] {
   const streams = { ...STREAM_TIMING, ...timing }
   const { lifetime_seconds } = timing
   const gates = { audit, storage }
   return [
-    ...fileEndpoints(storage),
-    ...videoEndpoints({ cache, gates, variants }),
-    ...catalogEndpoints,
-    ...chatEndpoints(meter, streams),
-    ...responseEndpoints(responding, { timing: streams, stopping }),
+    ...fileRoutes(storage),
+    ...videoRoutes({ cache, gates, variants }),
+    ...catalogRoutes,
+    ...chatRoutes(meter, streams),
+    ...responseRoutes(responding, { timing: streams, stopping }),
     responseSocket({ ...responding, sockets, who: identity.authenticator, live: ctx, lifetime_seconds }),
-    ...identityEndpoints(identity),
-    ...billingEndpoints,
-    ...webhookEndpoints(),
-    ...conversationEndpoints(storage),
-    ...consoleEndpoints({ live, gates }),
-    ...healthEndpoints(health),
+    ...identityRoutes(identity),
+    ...billingRoutes,
+    ...webhookRoutes(),
+    ...conversationRoutes(storage),
+    ...consoleRoutes({ live, gates }),
+    ...healthRoutes(health),
   ]
 }
 

@@ -15,7 +15,7 @@ import type { Tracing } from './platform/tracing/tracing.ts'
 /** The secret of the service, and those before it that are still accepted. */
 export type Secrets = readonly [current: string, ...previous: string[]]
 
-/** What endpoints, steps and sweeps are given. Plain functions take the member they need instead. */
+/** What routes, steps and sweeps are given. Plain functions take the member they need instead. */
 export type Context = {
   config: Config
   clock: Clock

@@ -1,7 +1,7 @@
 import type { Kysely } from 'kysely'
 import Type, { type Static } from 'typebox'
 import { findAuditState } from './billing/audit-state.ts'
-import { type Endpoint, endpoint } from './identity/caller/endpoint.ts'
+import { type Route, route } from './identity/caller/route.ts'
 import { type Blobs, DiskFull } from './platform/blobs/blobs.ts'
 import { type Clock, unixSeconds } from './platform/clock.ts'
 import { type Database, outageOf } from './platform/db/db.ts'
@@ -49,7 +49,7 @@ const ReadyView = Type.Object({
  * to send it requests: 503 while it stops, and while the database or its own disk does not work. Without the bucket it takes them still: chat and
  * whatever else needs no file goes on, and no other node would do better.
  */
-export function healthEndpoints({
+export function healthRoutes({
   check,
   lastAudit,
   isStopping,
@@ -57,9 +57,9 @@ export function healthEndpoints({
   check: () => Promise<Health>
   lastAudit: ReturnType<typeof openLastAudit>
   isStopping: () => boolean
-}): readonly Endpoint[] {
+}): readonly Route[] {
   return [
-    endpoint({
+    route({
       method: 'GET',
       path: '/healthz',
       auth: 'none',
@@ -71,7 +71,7 @@ export function healthEndpoints({
         return reply.header('cache-control', 'no-store').send({ status: 'ok', database, storage })
       },
     }),
-    endpoint({
+    route({
       method: 'GET',
       path: '/readyz',
       auth: 'none',

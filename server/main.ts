@@ -35,7 +35,7 @@ async function main([command, ...args]: string[]): Promise<number> {
     case 'render':
       return (await import('./cli/render.ts')).runRender(args, process.env)
     case 'check':
-      return (await import('./cli/check/check.ts')).runCheck(args, process.env)
+      return (await import('./cli/check/check.ts')).runServiceCheck(args, process.env)
     case 'demo':
       return (await import('./cli/demo/demo.ts')).runDemo(args, process.env)
     case 'engines':

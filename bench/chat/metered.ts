@@ -1,10 +1,10 @@
 import { type Meter, openMeter } from '../../server/billing/meter.ts'
-import { chatEndpoints } from '../../server/chat/routes.ts'
+import { chatRoutes } from '../../server/chat/routes.ts'
 import type { ChatModelConfig, Config, Plan } from '../../server/config/config.ts'
 import type { Context } from '../../server/context.ts'
 import { openaiChat } from '../../server/engines/chat/openai/adapter.ts'
-import { registerEndpoints } from '../../server/identity/caller/endpoint.ts'
 import type { Principal } from '../../server/identity/caller/principal.ts'
+import { registerRoutes } from '../../server/identity/caller/route.ts'
 import { systemClock } from '../../server/platform/clock.ts'
 import { openDb } from '../../server/platform/db/db.ts'
 import { openHttp } from '../../server/platform/http/server.ts'
@@ -39,7 +39,7 @@ const live = Object.assign(ctx, { use: () => ({ ctx, end: () => {} }) })
 const http = openHttp({ log: silentLog })
 http.decorateRequest('principal', null)
 http.register(async (routes) =>
-  registerEndpoints(routes, live, chatEndpoints(metering === 'on' ? openMeter(db) : unmetered), {
+  registerRoutes(routes, live, chatRoutes(metering === 'on' ? openMeter(db) : unmetered), {
     api_key: async () => principal,
     recall: () => principal,
     session: async () => null,

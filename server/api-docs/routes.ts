@@ -1,31 +1,31 @@
 import { readFileSync } from 'node:fs'
-import { type Endpoint, endpoint } from '../identity/caller/endpoint.ts'
-import { newPage, type Page, type PageLanguage, pageLanguage, sendPage } from '../platform/http/page.ts'
+import { type Route, route } from '../identity/caller/route.ts'
+import { newPage, type PageAsset, type PageLanguage, pageLanguage, sendPage } from '../platform/http/page.ts'
 import { describeApi, examplesOf } from './openapi/document.ts'
 import { docsPage } from './page/render.ts'
 
-/** The API description and the page that shows it, made from the endpoints themselves, once somebody asks. */
-export function openApiEndpoints(endpoints: readonly Endpoint[]): readonly Endpoint[] {
-  const description = once(() => describeApi(endpoints))
+/** The API description and the page that shows it, made from the routes themselves, once somebody asks. */
+export function openApiRoutes(routes: readonly Route[]): readonly Route[] {
+  const description = once(() => describeApi(routes))
   const json = once(() => newPage('application/json', JSON.stringify(description())))
   const style = once(() => newPage('text/css', read('./page/frame.css') + read('./page/style.css')))
   const choices = once(() => newPage('text/javascript', read('./page/choices.js')))
   const docsIn = (language: PageLanguage) =>
-    once(() => newPage('text/html', docsPage(description(), examplesOf(endpoints), language)))
-  const written: Record<PageLanguage, () => Page> = { en: docsIn('en'), ja: docsIn('ja') }
+    once(() => newPage('text/html', docsPage(description(), examplesOf(routes), language)))
+  const written: Record<PageLanguage, () => PageAsset> = { en: docsIn('en'), ja: docsIn('ja') }
   return [
-    pageEndpoint('/openapi.json', async (_ctx, { request, reply }) => sendPage(request, reply, json())),
-    pageEndpoint('/docs', async (_ctx, { request, reply }) => {
+    pageRoute('/openapi.json', async (_ctx, { request, reply }) => sendPage(request, reply, json())),
+    pageRoute('/docs', async (_ctx, { request, reply }) => {
       reply.header('vary', 'accept-language')
       return sendPage(request, reply, written[pageLanguage(request)]())
     }),
-    pageEndpoint('/docs/style.css', async (_ctx, { request, reply }) => sendPage(request, reply, style())),
-    pageEndpoint('/docs/choices.js', async (_ctx, { request, reply }) => sendPage(request, reply, choices())),
+    pageRoute('/docs/style.css', async (_ctx, { request, reply }) => sendPage(request, reply, style())),
+    pageRoute('/docs/choices.js', async (_ctx, { request, reply }) => sendPage(request, reply, choices())),
   ]
 }
 
-function pageEndpoint(path: string, handle: Endpoint['handle']): Endpoint {
-  return endpoint({ method: 'GET', path, auth: 'none', summary: 'The description of the API', internal: true, handle })
+function pageRoute(path: string, handle: Route['handle']): Route {
+  return route({ method: 'GET', path, auth: 'none', summary: 'The description of the API', internal: true, handle })
 }
 
 function read(path: string): string {

@@ -13,19 +13,19 @@ import { scratchSweep } from '../media/scratch.ts'
 import { operationsSweeps } from '../operations/sweeps.ts'
 import type { Database, Db } from '../platform/db/db.ts'
 import { onOneConnection } from '../platform/db/one-connection.ts'
-import { type Presence, watchWorkers } from '../platform/queue/presence.ts'
+import { type Presence, watchConsumers } from '../platform/queue/presence.ts'
 import { measuredSweep, type Sweep, startSweeps, sweepMetrics } from '../platform/sweep.ts'
 import { responseQueue } from '../responses/background/claims.ts'
-import { startResponseWorker } from '../responses/background/response-worker.ts'
+import { startResponseConsumer } from '../responses/background/response-consumer.ts'
 import type { ResponseDeps } from '../responses/call.ts'
 import { responseSweeps } from '../responses/sweeps.ts'
 import { videoQueues } from '../videos/pipeline/claims.ts'
 import { expectEnds } from '../videos/pipeline/observe-jobs.ts'
-import { startPipeline } from '../videos/pipeline/video-worker.ts'
+import { startPipeline } from '../videos/pipeline/video-consumer.ts'
 import { findKnownBlobs, NAMED_VIDEO_BLOBS } from '../videos/render/store.ts'
 import { videoSweeps } from '../videos/retention.ts'
 import type { Variants } from '../videos/variants/prepare.ts'
-import { startDeliveryWorker } from '../webhooks/delivery-worker.ts'
+import { startDeliveryConsumer } from '../webhooks/delivery-consumer.ts'
 import { webhookSweeps } from '../webhooks/sweeps.ts'
 
 export type Background = { stop(): Promise<void> }
@@ -47,11 +47,11 @@ export function startBackground(
 ): Background {
   const { db, log, metrics, config } = ctx
   expectEnds(metrics, config.video_models)
-  const worker = { sole, worker_id: presence?.worker_id }
-  const workers = [
-    startPipeline(ctx, { ...worker, on_completed: variants.expect }),
-    startResponseWorker(ctx, responding, { ...worker, share: config.limits.pipeline_concurrency }),
-    startDeliveryWorker(ctx, worker),
+  const consumer = { sole, consumer_id: presence?.consumer_id }
+  const consumers = [
+    startPipeline(ctx, { ...consumer, on_completed: variants.expect }),
+    startResponseConsumer(ctx, responding, { ...consumer, share: config.limits.pipeline_concurrency }),
+    startDeliveryConsumer(ctx, consumer),
   ]
   const watching = presence ? watchForDead(ctx) : null
   const sweeps = allSweeps(ctx, db).map((sweep) => measuredSweep(ctx, sweep))
@@ -63,7 +63,7 @@ export function startBackground(
   const sweeping = startSweeps(sweeps, { pool: onOneConnection(pool), on_error: failed })
   return {
     async stop() {
-      await Promise.all([sweeping.stop(), watching?.stop(), ...workers.map((each) => each.stop())])
+      await Promise.all([sweeping.stop(), watching?.stop(), ...consumers.map((each) => each.stop())])
       await presence?.leave(db).catch(() => {})
     },
   }
@@ -71,7 +71,7 @@ export function startBackground(
 
 /** Reclaims the rows of processes that died. */
 function watchForDead({ db, changes, log }: Context): { stop(): Promise<void> } {
-  return watchWorkers({
+  return watchConsumers({
     ...{ db, changes, queues: [...videoQueues, responseQueue, deliveryQueue] },
     on_released: (count) => log.warn('rows_reclaimed', { count }),
     on_error: (error) => log.error('queue_failed', { error }),

@@ -16,7 +16,7 @@ import type { OutageListener } from '../platform/db/listen-connection.ts'
 import { observePool } from '../platform/db/metrics.ts'
 import { requireUsable } from '../platform/db/usable.ts'
 import { type ByteBudget, openByteBudget, TOTAL_BYTES } from '../platform/http/body/byte-budget.ts'
-import { type Dependency, logOutages, type Outage } from '../platform/log/outages.ts'
+import { type Dependency, type DependencyOutage, logOutages } from '../platform/log/outages.ts'
 import type { Log } from '../platform/log.ts'
 import type { Metrics } from '../platform/metrics/metrics.ts'
 import { newPresence, type Presence } from '../platform/queue/presence.ts'
@@ -59,7 +59,7 @@ export async function openFixed(options: FixedOptions, stops: AsyncDisposableSta
   const limits = { pool_max: config.database.pool, statement_seconds: STATEMENT_SECONDS }
   const { db, pool } = stops.adopt(openDb(database_url, { ...limits, on_error }), ({ close }) => close())
   const sightings = openSightings()
-  const on_outage = (outage: Outage) => noteOutage(sightings, outage)
+  const on_outage = (outage: DependencyOutage) => noteOutage(sightings, outage)
   const outages = logOutages(options.log, dependencies(db, options.blobs), { on_outage })
   const { log } = stops.adopt(outages, ({ close }) => close())
   const clock = options.clock ?? stops.adopt(await openClock(pool, log), (opened) => opened.close())
@@ -84,7 +84,7 @@ export async function openFixed(options: FixedOptions, stops: AsyncDisposableSta
   return { fixed, pool, presence, sightings }
 }
 
-function noteOutage(sightings: Sightings, { name, since_ms, until_ms, error }: Outage): void {
+function noteOutage(sightings: Sightings, { name, since_ms, until_ms, error }: DependencyOutage): void {
   const subject = name === 'storage' ? 'bucket' : name
   const detail = error instanceof Error ? error.message : String(error)
   if (until_ms === null) sightings.lost(subject, { since_ms, detail })

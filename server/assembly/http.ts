@@ -3,16 +3,16 @@ import type { Config } from '../config/config.ts'
 import { serveConsole } from '../console/assets.ts'
 import type { LiveContext } from '../context.ts'
 import { SIGNED_FILE_PATHS } from '../files/routes.ts'
-import { type Endpoint, registerEndpoints } from '../identity/caller/endpoint.ts'
 import type { Authenticator } from '../identity/caller/principal.ts'
+import { type Route, registerRoutes } from '../identity/caller/route.ts'
 import { openHttp } from '../platform/http/server.ts'
 import type { Sockets } from '../platform/http/websocket.ts'
 import { explainNotOffered } from '../videos/routes.ts'
 
-/** The HTTP server of a process, with these endpoints and the console. Nothing listens yet. */
+/** The HTTP server of a process, with these routes and the console. Nothing listens yet. */
 export function buildHttp(
   ctx: LiveContext,
-  endpoints: readonly Endpoint[],
+  allRoutes: readonly Route[],
   {
     who,
     sockets,
@@ -33,16 +33,16 @@ export function buildHttp(
   http.decorateRequest('principal', null)
   http.decorate('onRefused', on_refused)
   http.decorate('publicOrigin', () => new URL(ctx.site.public_url).origin)
-  http.register(async (routes) => registerEndpoints(routes, ctx, endpoints, who))
+  http.register(async (routes) => registerRoutes(routes, ctx, allRoutes, who))
   if (role !== 'worker') serveConsole(http)
   return http
 }
 
 /** A node that runs jobs is asked by monitors, and by engines for the files it has given them the URLs of. */
-export function answeredBy(role: Config['role'], endpoints: readonly Endpoint[]): readonly Endpoint[] {
-  if (role !== 'worker') return endpoints
+export function answeredBy(role: Config['role'], allRoutes: readonly Route[]): readonly Route[] {
+  if (role !== 'worker') return allRoutes
   const own = new Set<string>(['/healthz', '/readyz', ...SIGNED_FILE_PATHS])
-  return endpoints.filter(({ path }) => own.has(path))
+  return allRoutes.filter(({ path }) => own.has(path))
 }
 
 const WORKER_ONLY = 'This node runs jobs: it answers health checks and signed URLs of files alone.'

@@ -1,6 +1,6 @@
 import { auditMetrics, observeAudit } from '../audit/metrics.ts'
 import { billingMetrics } from '../billing/metrics.ts'
-import { chatMetrics } from '../chat/observe-turn.ts'
+import { chatMetrics } from '../chat/record-exchange.ts'
 import type { LiveContext } from '../context.ts'
 import { breakerMetrics } from '../engines/breaker-metrics.ts'
 import { engineMetrics } from '../engines/measured.ts'

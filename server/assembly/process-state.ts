@@ -1,9 +1,9 @@
 import { statfs } from 'node:fs/promises'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import type { LiveContext } from '../context.ts'
-import { breakerOf, type EndpointState } from '../engines/endpoint-health.ts'
 import { entryOptions } from '../engines/engine-entry.ts'
 import { engineCallsOf, engineName } from '../engines/measured.ts'
+import { breakerOf, type UpstreamState } from '../engines/upstream-health.ts'
 import { type Health, unreadyReason } from '../health.ts'
 import type { EngineState, ProcessState } from '../operations/store-processes.ts'
 import { MIGRATIONS_DIR, readMigrations } from '../platform/db/migrate.ts'
@@ -45,7 +45,7 @@ function enginesOf({ config, engines, metrics, clock }: LiveContext): EngineStat
   const at = (ms: number) => new Date(ahead + ms).toISOString()
   const stateOf = (
     about: Pick<EngineState, 'name' | 'family' | 'model' | 'kind'>,
-    { slots = null, states = [] }: { slots?: number | null; states?: readonly EndpointState[] } = {},
+    { slots = null, states = [] }: { slots?: number | null; states?: readonly UpstreamState[] } = {},
   ): EngineState => {
     const failed = calls.failuresOf(about.name)
     return {

@@ -3,8 +3,8 @@ import { openShares } from '../platform/fair-queue.ts'
 import { formatMoney } from '../platform/money.ts'
 import { nextTurn } from '../platform/turns.ts'
 import { type Cell, CSV_START, csvLine } from './csv.ts'
-import type { Usage } from './schema.ts'
-import { type Asked, listNamedEntries, type NamedEntry } from './store-reports.ts'
+import type { UsageView } from './schema.ts'
+import { type LedgerScope, listNamedEntries, type NamedEntry } from './store-reports.ts'
 
 /** Entries of one query: bounds the memory for a file of any length. */
 const BATCH = 1000
@@ -21,7 +21,7 @@ const LEDGER_COLUMNS = [
 /** The ledger of a period as CSV, oldest first, in chunks. Nothing more is read once `left` aborts. */
 export async function* ledgerCsv(
   db: Db,
-  asked: Asked,
+  asked: LedgerScope,
   query: { from: Date; to: Date; currency: string },
   left: AbortSignal,
 ): AsyncGenerator<string> {
@@ -46,7 +46,7 @@ function ledgerCells(row: NamedEntry, currency: string): Cell[] {
 }
 
 /** Sums of usage as CSV. The group columns are named after what they group by. */
-export function usageCsv(usage: Usage): string {
+export function usageCsv(usage: UsageView): string {
   const groups = usage.group_by.split(',')
   const head = groups.flatMap((each) => (each === 'day' ? [each] : [each, `${each}_name`]))
   const sums = ['amount', 'currency', 'charges', 'video_seconds', 'input_tokens', 'output_tokens']

@@ -3,8 +3,8 @@ import type { FastifyReply } from 'fastify'
 import type { Static } from 'typebox'
 import { planOf } from '../catalog/entitlements.ts'
 import type { Context } from '../context.ts'
-import { type Endpoint, endpoint } from '../identity/caller/endpoint.ts'
 import type { Principal } from '../identity/caller/principal.ts'
+import { type Route, route } from '../identity/caller/route.ts'
 import { addSeconds } from '../platform/clock.ts'
 import { ApiError } from '../platform/errors.ts'
 import { abortOnLeaving } from '../platform/http/abort-on-disconnect.ts'
@@ -18,7 +18,6 @@ import {
   LedgerList,
   LedgerQuery,
   ledgerEntryView,
-  type Usage,
   UsageQuery,
   UsageView,
   usageView,
@@ -30,7 +29,7 @@ import { type Grouping, listLedgerPage, sumCharges } from './store-reports.ts'
 /** Groups of one answer; more are refused rather than cut off, because sums must be complete. */
 const GROUPS_MAX = 20_000
 
-const readBalance = endpoint({
+const readBalance = route({
   method: 'GET',
   path: '/console/balance',
   auth: 'session',
@@ -43,7 +42,7 @@ const readBalance = endpoint({
   },
 })
 
-const listLedger = endpoint({
+const listLedger = route({
   method: 'GET',
   path: '/console/ledger',
   auth: 'session',
@@ -60,7 +59,7 @@ const listLedger = endpoint({
 /** See `asFile`. */
 const FILE_HEADERS = { 'content-disposition': 'always', 'x-content-type-options': 'always' } as const
 
-const exportLedger = endpoint({
+const exportLedger = route({
   method: 'GET',
   path: '/console/ledger.csv',
   auth: 'session',
@@ -79,7 +78,7 @@ const exportLedger = endpoint({
   },
 })
 
-const readUsage = endpoint({
+const readUsage = route({
   method: 'GET',
   path: '/console/usage',
   auth: 'session',
@@ -90,7 +89,7 @@ const readUsage = endpoint({
   handle: async (ctx, { principal, query, reply }) => usageOf(ctx, principal, query, abortOnLeaving(reply).signal),
 })
 
-const exportUsage = endpoint({
+const exportUsage = route({
   method: 'GET',
   path: '/console/usage.csv',
   auth: 'session',
@@ -106,14 +105,14 @@ const exportUsage = endpoint({
   },
 })
 
-export const billingEndpoints: readonly Endpoint[] = [readBalance, listLedger, exportLedger, readUsage, exportUsage]
+export const billingRoutes: readonly Route[] = [readBalance, listLedger, exportLedger, readUsage, exportUsage]
 
 async function usageOf(
   ctx: Context,
   principal: Principal,
   query: Static<typeof UsageQuery>,
   left: AbortSignal,
-): Promise<Usage> {
+): Promise<UsageView> {
   const group_by = (query.group_by ?? 'day') as Grouping
   const period = { ...periodOf(ctx, query), group_by }
   const sums = { ...period, limit: GROUPS_MAX + 1 }

@@ -99,7 +99,7 @@ export const UsageView = Type.Object({
   ),
 })
 
-export type Usage = Static<typeof UsageView>
+export type UsageView = Static<typeof UsageView>
 
 export function balanceView(account: AccountRow, currency: string): Static<typeof BalanceView> {
   const { balance, held } = account
@@ -123,8 +123,8 @@ export function ledgerEntryView(row: NamedEntry): Static<typeof LedgerEntryView>
 /** `names` are those of models, which the database does not know. */
 export function usageView(
   rows: readonly UsageRow[],
-  query: UsagePeriod & Pick<Usage, 'currency' | 'storage'> & { names: ReadonlyMap<string, string> },
-): Usage {
+  query: UsagePeriod & Pick<UsageView, 'currency' | 'storage'> & { names: ReadonlyMap<string, string> },
+): UsageView {
   const { from, to, group_by, currency, storage, names } = query
   const [first, second] = group_by.split(',')
   const nameOf = (kind: string | undefined, group: string | null, name: string | null) =>

@@ -14,7 +14,7 @@ export type Grouping = (typeof GROUPINGS)[number]
 export type UsagePeriod = { from: Date; to: Date; group_by: Grouping }
 
 /** Whose entries are read. */
-export type Asked = { org_id: string }
+export type LedgerScope = { org_id: string }
 
 export type UsageRow = {
   group: string | null
@@ -40,7 +40,11 @@ const GROUPS: Readonly<Record<string, ReturnType<typeof sql<string>>>> = {
  * Sums of the organization's charges from `from` up to, not including, `to`, at most `limit` rows. Amounts are what was charged, as
  * positive units.
  */
-export async function sumCharges(db: Db, asked: Asked, query: UsagePeriod & { limit: number }): Promise<UsageRow[]> {
+export async function sumCharges(
+  db: Db,
+  asked: LedgerScope,
+  query: UsagePeriod & { limit: number },
+): Promise<UsageRow[]> {
   const [first, second] = query.group_by.split(',') as [string, string?]
   const result = await sql<UsageRow>`
     with sums as (
@@ -61,7 +65,7 @@ export type NamedEntry = LedgerEntryRow & { person: string | null; key: string |
 /** A page of the ledger of a period, oldest first, with names. */
 export async function listNamedEntries(
   db: Db,
-  asked: Asked,
+  asked: LedgerScope,
   page: { from: Date; to: Date; after: string; limit: number },
 ): Promise<NamedEntry[]> {
   const result = await sql<NamedEntry>`
@@ -76,7 +80,7 @@ export async function listNamedEntries(
 }
 
 /** A page of the ledger, one more than `position.limit`, with names. */
-export async function listLedgerPage(db: Db, asked: Asked, position: Position): Promise<NamedEntry[]> {
+export async function listLedgerPage(db: Db, asked: LedgerScope, position: Position): Promise<NamedEntry[]> {
   const { after, limit } = position
   const order = sql.raw(position.order === 'asc' ? 'asc' : 'desc')
   const beyond = after === null ? sql`true` : sql`id ${sql.raw(comparisonOf(position.order))} ${after}`
@@ -90,7 +94,7 @@ export async function listLedgerPage(db: Db, asked: Asked, position: Position): 
 }
 
 /** The name of a key or a person, even one that has left the organization; null for other groups. */
-function nameOf(kind: string | undefined, column: string, { org_id }: Asked) {
+function nameOf(kind: string | undefined, column: string, { org_id }: LedgerScope) {
   const id = sql.ref(column)
   if (kind === 'key') return sql`(select name from api_keys k where k.id = ${id} and k.org_id = ${org_id})`
   if (kind === 'person') return sql`(select name from users u where u.id = ${id})`

@@ -1,8 +1,8 @@
-import { type Endpoint, endpoint } from '../identity/caller/endpoint.ts'
+import { type Route, route } from '../identity/caller/route.ts'
 import { entitledChatModel, entitledChatModels } from './entitlements.ts'
 import { ChatModelList, ChatModelView, chatModelView } from './schema.ts'
 
-const listModels = endpoint({
+const listModels = route({
   method: 'GET',
   path: '/v1/models',
   auth: 'api_key_or_session',
@@ -16,7 +16,7 @@ const listModels = endpoint({
 })
 
 /** An id may contain slashes, raw or percent-encoded. */
-const readModel = endpoint({
+const readModel = route({
   method: 'GET',
   path: '/v1/models/*',
   auth: 'api_key_or_session',
@@ -28,4 +28,4 @@ const readModel = endpoint({
   },
 })
 
-export const catalogEndpoints: readonly Endpoint[] = [listModels, readModel]
+export const catalogRoutes: readonly Route[] = [listModels, readModel]

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { ChatModelConfig } from '../config/config.ts'
 import { ApiError } from '../platform/errors.ts'
-import { checkBody, checkForModel } from './check.ts'
+import { checkChatBody, checkModelParameters } from './check.ts'
 import { chatNames, chatParameters, extraParams } from './request.ts'
 
 const BASE = { model: 'm', messages: [{ role: 'user', content: 'Hi' }] }
@@ -11,8 +11,8 @@ const named = (name: string) => ({ type: 'function', function: { name } })
 
 test('a body that needs no change is returned as it is, and null of an optional member is dropped', () => {
   const body = { ...BASE, temperature: 1, unknown: null }
-  assert.equal(checkBody(body), body)
-  const { temperature, ...rest } = checkBody({ ...BASE, temperature: null })
+  assert.equal(checkChatBody(body), body)
+  const { temperature, ...rest } = checkChatBody({ ...BASE, temperature: null })
   assert.equal(temperature, undefined)
   assert.deepEqual({ ...rest }, BASE)
 })
@@ -26,7 +26,7 @@ test('a body that is not an object is refused without a path', () => {
   ] as const) {
     const message = `Invalid request body: expected an object, but got ${shown} instead.`
     assert.deepEqual(
-      refusal(() => checkBody(body)),
+      refusal(() => checkChatBody(body)),
       { code: 'invalid_type', message, param: null },
     )
   }
@@ -46,11 +46,11 @@ test('parameters that require others: stream_options needs stream, top_logprobs 
   ]
   for (const [changes, message, param] of cases) {
     assert.deepEqual(
-      refusal(() => checkBody({ ...BASE, ...changes })),
+      refusal(() => checkChatBody({ ...BASE, ...changes })),
       { code: 'invalid_value', message, param },
     )
   }
-  for (const tool_choice of ['auto', 'none']) assert.doesNotThrow(() => checkBody({ ...BASE, tool_choice }))
+  for (const tool_choice of ['auto', 'none']) assert.doesNotThrow(() => checkChatBody({ ...BASE, tool_choice }))
 })
 
 const MODEL: ChatModelConfig = {
@@ -125,8 +125,8 @@ test("output tokens are bounded by the model's limit under both names; of two li
 })
 
 function check(changes: object, of_model: Partial<ChatModelConfig> = {}): void {
-  const body = checkBody({ ...BASE, ...changes })
-  checkForModel(chatParameters(body), { ...MODEL, ...of_model }, chatNames(body))
+  const body = checkChatBody({ ...BASE, ...changes })
+  checkModelParameters(chatParameters(body), { ...MODEL, ...of_model }, chatNames(body))
 }
 
 test('extra members are passed on only when the model lists them, and never when inherited or null', () => {

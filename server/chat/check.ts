@@ -21,8 +21,8 @@ const ESTIMATE_MAX = 8 * SCHEMA_BYTES_MAX
 const checkShape = shape(ChatBody, { empty_is_absent: true })
 
 /** Checks everything in the body that does not depend on the model. Throws ApiError 400. Source: contract 9.1. */
-export function checkBody(unchecked: unknown): ChatBody {
-  if (isRecord(unchecked)) refuseUnsupported(unchecked, UNSUPPORTED)
+export function checkChatBody(unchecked: unknown): ChatBody {
+  if (isRecord(unchecked)) rejectUnsupportedFields(unchecked, UNSUPPORTED)
   const body = withSchema(checkShape(withOneLimit(unchecked)))
   if (body.stream_options && !body.stream) {
     refuse('stream_options', "'stream_options' is only allowed when 'stream' is true.")
@@ -51,10 +51,10 @@ export function checkBody(unchecked: unknown): ChatBody {
 }
 
 /**
- * Checks what depends on the model, for chat completions and responses. `names`: what the endpoint calls the parameters. Throws ApiError 400
+ * Checks what depends on the model, for chat completions and responses. `names`: what the route calls the parameters. Throws ApiError 400
  * `unsupported_value`, `model_capability_mismatch` or a limit.
  */
-export function checkForModel(parameters: ModelParameters, model: ChatModelConfig, names: FieldNames): void {
+export function checkModelParameters(parameters: ModelParameters, model: ChatModelConfig, names: FieldNames): void {
   const param = (field: keyof ModelParameters) => fieldName(field, names)
   const needs = (capability: Capability, field: keyof ModelParameters, what: string) => {
     if (!model.capabilities.includes(capability)) throw mismatch(model.id, param(field), what)
@@ -95,7 +95,7 @@ export function mismatch(model: string, param: string, what: string): ApiError {
 }
 
 /** Throws ApiError `unsupported_parameter` for a member of the body that has one of these names. */
-export function refuseUnsupported(body: Record<string, unknown>, names: readonly string[]): void {
+export function rejectUnsupportedFields(body: Record<string, unknown>, names: readonly string[]): void {
   for (const name of names) {
     if (body[name] == null) continue
     throw new ApiError('unsupported_parameter', `Unsupported parameter: '${name}' is not supported.`, { param: name })
@@ -167,7 +167,7 @@ function checkTools({ tools = [], tool_choice }: ChatBody): void {
 }
 
 /** An object in the place of a text as JSON. Throws ApiError `invalid_value` for a long one, which would block other requests. */
-export function jsonOf(value: string | object, param: string): string {
+export function jsonTextOf(value: string | object, param: string): string {
   if (typeof value === 'string') return value
   if (isLongJson(value, OBJECT_LENGTH_MAX)) {
     refuse(param, `Invalid '${param}': an object of more than ${OBJECT_LENGTH_MAX} characters. Send it as a string.`)

@@ -1,5 +1,6 @@
 import type { ChatEvent, TokenUsage } from '../engines/chat/contract.ts'
-import type { UsageView } from './schema.ts'
+import { DONE } from '../platform/http/sse.ts'
+import type { ChatUsage } from './schema.ts'
 
 /** What every chunk of one answer repeats. `model` is the id the client asked for, never the engine's name. */
 export type AnswerHead = { id: string; created: number; model: string }
@@ -11,8 +12,6 @@ export type ChunkWriter = {
   /** The usage frame, when requested, and the end mark. */
   end(usage: TokenUsage): string
 }
-
-export const DONE = 'data: [DONE]\n\n'
 
 /**
  * The constant part of all chunks is serialized once; a token costs one `JSON.stringify` of its text. With `include_usage` every chunk has
@@ -69,7 +68,7 @@ export function chunkWriter(head: AnswerHead, options: { include_usage: boolean 
     },
     end(tokens) {
       if (!options.include_usage) return DONE
-      const text = JSON.stringify({ ...JSON.parse(opening), choices: [], usage: usageView(tokens) })
+      const text = JSON.stringify({ ...JSON.parse(opening), choices: [], usage: chatUsage(tokens) })
       return `data: ${text}\n\n${DONE}`
     },
   }
@@ -95,7 +94,7 @@ function toolCallChunks(
 }
 
 /** Token usage as clients see it. No engine reports what it wrote to a cache; strict SDKs want the number. */
-export function usageView(usage: TokenUsage): UsageView {
+export function chatUsage(usage: TokenUsage): ChatUsage {
   const { input, cached_input, output, reasoning, audio_input = 0, audio_output = 0 } = usage
   return {
     prompt_tokens: input,

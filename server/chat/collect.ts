@@ -1,7 +1,7 @@
 import type { ChatEvent, ExtraContent, FinishReason, TokenLogprob, TokenUsage } from '../engines/chat/contract.ts'
-import { type AnswerHead, usageView } from './chunks.ts'
+import { type AnswerHead, chatUsage } from './chunks.ts'
+import type { Exchange } from './exchange.ts'
 import type { ChatCompletion } from './schema.ts'
-import type { Turn } from './turn.ts'
 
 type Call = { id: string; name: string; arguments: string; extra_content?: ExtraContent }
 type Choice = {
@@ -14,10 +14,10 @@ type Choice = {
 }
 
 /** The plain answer: a fold over the events that a stream would send. */
-export async function collectAnswer(turn: Turn, head: AnswerHead): Promise<ChatCompletion> {
+export async function collectAnswer(exchange: Exchange, head: AnswerHead): Promise<ChatCompletion> {
   const choices: Choice[] = []
   let usage: TokenUsage = { input: 0, cached_input: 0, output: 0, reasoning: 0 }
-  for (let batch: readonly ChatEvent[] | null = turn.first; batch; batch = await turn.next()) {
+  for (let batch: readonly ChatEvent[] | null = exchange.first; batch; batch = await exchange.next()) {
     for (const event of batch) {
       if (event.type === 'end') {
         usage = event.usage ?? usage
@@ -33,7 +33,7 @@ export async function collectAnswer(turn: Turn, head: AnswerHead): Promise<ChatC
     created: head.created,
     model: head.model,
     choices: choices.map(choiceView),
-    usage: usageView(usage),
+    usage: chatUsage(usage),
     service_tier: 'default',
   }
 }

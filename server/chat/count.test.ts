@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import type { ChatRequest } from '../engines/chat/contract.ts'
 import { EngineError } from '../engines/engine-error.ts'
 import { ApiError } from '../platform/errors.ts'
-import { boundsOf, countRequest, inputSize, limitAnswer } from './count.ts'
+import { boundsOf, countInputTokens, inputSize, limitAnswer } from './count.ts'
 
 const LIVE = new AbortController().signal
 const request = (more: Partial<ChatRequest> = {}): ChatRequest => {
@@ -62,14 +62,14 @@ test('the bounds of a request enclose its tokens, calls and tools included', asy
     tools: [{ type: 'function', function: { name: 'f', description: ' '.repeat(1280) } }],
   })
   const { least, most } = await boundsOf(asked)
-  const tokens = await countRequest(asked)
+  const tokens = await countInputTokens(asked)
   assert.ok(least >= 110 && least <= tokens && tokens <= most, `${least}, ${tokens}, ${most}`)
 })
 
 test('an input that the engine cannot count is estimated', async () => {
   const countTokens = () => Promise.reject(new EngineError('rejected', 'no'))
   const size = inputSize({ countTokens }, request(), LIVE)
-  const tokens = await countRequest(request())
+  const tokens = await countInputTokens(request())
   assert.equal(await size.count(1000), tokens)
   assert.equal(size.counted(), tokens)
 })
@@ -95,7 +95,7 @@ test('the default limit leaves room for the template of the model and for anothe
     await limitAnswer(asked, { context_length, max_output_tokens: 8192 }, inputSize({ countTokens }, asked, LIVE))
     return asked.max_tokens
   }
-  const tokens = await countRequest(request())
+  const tokens = await countInputTokens(request())
   assert.equal(await limited(8192), 8192 - tokens - 128 - Math.ceil(tokens / 16))
   assert.equal(await limited(tokens + 3), 2, 'half of what little is left')
   assert.equal(counts, 0)

@@ -20,7 +20,7 @@ const TOKENS_PER_ANSWER = 3
 const TOKENS_PER_MEDIA_PART = 765
 
 /** Estimated input tokens of a request, for engines that report none: our tokenizer may not be the model's. */
-export async function countRequest(
+export async function countInputTokens(
   request: ChatRequest,
   { signal, most = Number.POSITIVE_INFINITY }: CountLimits = {},
 ): Promise<number> {
@@ -95,7 +95,7 @@ export function inputSize(
     if (counted !== null || estimated !== null) return (counted ?? estimated)!
     const { least } = await bounds()
     if (least > most) return least
-    const tokens = await countRequest(request, { signal, most })
+    const tokens = await countInputTokens(request, { signal, most })
     if (tokens <= most) estimated = tokens
     return tokens
   }

@@ -2,12 +2,12 @@ import type { ChatModelConfig } from '../config/config.ts'
 import { type ContextOverflow, EngineError, withReason } from '../engines/engine-error.ts'
 import { ApiError, overloaded } from '../platform/errors.ts'
 import type { Log } from '../platform/log.ts'
-import type { TurnRequest } from './ask.ts'
+import type { ExchangeRequest } from './request-completion.ts'
 
 /** What a client is answered when the engine of its model failed; an error that is no engine's is returned as it is. Logs the engine's. */
-export function engineFailure(log: Pick<Log, 'warn' | 'error'>, turn: FailedTurn, error: unknown): unknown {
+export function engineFailure(log: Pick<Log, 'warn' | 'error'>, exchange: FailedExchange, error: unknown): unknown {
   if (!(error instanceof EngineError)) return error
-  const { model, request_id } = turn
+  const { model, request_id } = exchange
   const { kind, tokens, retry_after_seconds, engine_code } = error
   log.warn('chat_engine_failed', {
     ...{ request_id, code: kind, engine: model.id, detail: withReason(error) },
@@ -15,7 +15,7 @@ export function engineFailure(log: Pick<Log, 'warn' | 'error'>, turn: FailedTurn
   })
   switch (kind) {
     case 'rejected':
-      return refusal(log, turn, error)
+      return refusal(log, exchange, error)
     case 'moderation':
       return new ApiError(
         'content_filter',
@@ -41,7 +41,7 @@ export function engineFailure(log: Pick<Log, 'warn' | 'error'>, turn: FailedTurn
   }
 }
 
-type FailedTurn = Pick<TurnRequest, 'request_id' | 'request' | 'parameters'> & {
+type FailedExchange = Pick<ExchangeRequest, 'request_id' | 'request' | 'parameters'> & {
   model: Pick<ChatModelConfig, 'id' | 'context_length'>
 }
 
@@ -50,11 +50,11 @@ function failed(cause?: EngineError): ApiError {
 }
 
 /** An error of what the client sent names it. What the configuration added to the request is for the operator to correct. */
-function refusal(log: Pick<Log, 'error'>, turn: FailedTurn, error: EngineError): ApiError {
+function refusal(log: Pick<Log, 'error'>, exchange: FailedExchange, error: EngineError): ApiError {
   const { param, public_message } = error
-  const setter = param === undefined ? null : setterOf(turn, param)
+  const setter = param === undefined ? null : setterOf(exchange, param)
   if (setter === 'operator') {
-    const { request_id, model } = turn
+    const { request_id, model } = exchange
     const detail = `The configuration sets ${param}. ${withReason(error)}`
     log.error('chat_engine_needs_operator', { request_id, engine: model.id, detail })
     return failed()
@@ -64,7 +64,7 @@ function refusal(log: Pick<Log, 'error'>, turn: FailedTurn, error: EngineError):
 }
 
 /** Who set a field of the engine's request; null for nobody. */
-function setterOf({ parameters, request }: FailedTurn, param: string): 'client' | 'operator' | null {
+function setterOf({ parameters, request }: FailedExchange, param: string): 'client' | 'operator' | null {
   const root = /^\w*/.exec(param)![0]
   const field = root === 'max_completion_tokens' ? 'max_tokens' : root
   const { messages, user, extra } = request

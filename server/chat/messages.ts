@@ -2,7 +2,7 @@ import type { Context } from '../context.ts'
 import type { ChatMessage, ChatPart } from '../engines/chat/contract.ts'
 import { ApiError } from '../platform/errors.ts'
 import { mapInTurns } from '../platform/turns.ts'
-import { jsonOf } from './check.ts'
+import { jsonTextOf } from './check.ts'
 import { resolveParts } from './parts/resolve.ts'
 import type { BodyPart } from './parts/schema.ts'
 import type { PartSource, PartWork } from './parts/source.ts'
@@ -88,7 +88,7 @@ function toolMessage(
   param: string,
   media: Media[],
 ): Extract<ChatMessage, { role: 'tool' }> & { parts: ChatPart[] } {
-  if (!Array.isArray(content)) return { role: 'tool', tool_call_id, content: jsonOf(content, param), parts: [] }
+  if (!Array.isArray(content)) return { role: 'tool', tool_call_id, content: jsonTextOf(content, param), parts: [] }
   const texts = content.filter((part) => part.type === 'text')
   const parts: ChatPart[] = []
   for (const [j, part] of content.entries()) {
@@ -135,7 +135,7 @@ function assistantMessage(message: Extract<BodyMessage, { role: 'assistant' }>, 
           tool_calls: tool_calls.map(({ id, function: { name, arguments: given = '' }, extra_content }, i) => ({
             id,
             type: 'function',
-            function: { name, arguments: jsonOf(given, `${path}.tool_calls[${i}].function.arguments`) || '{}' },
+            function: { name, arguments: jsonTextOf(given, `${path}.tool_calls[${i}].function.arguments`) || '{}' },
             ...(extra_content && { extra_content }),
           })),
         }

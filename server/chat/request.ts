@@ -7,7 +7,7 @@ import type { ChatBody } from './schema.ts'
 /** The parameters of a request as the engine names them, whichever route the client uses. */
 export type ModelParameters = Omit<ChatRequest, 'model' | 'messages' | 'user' | 'extra'>
 
-/** The names that an endpoint has for fields of the engine's request, where they differ. A field by such a name has no path within it. */
+/** The names that a route has for fields of the engine's request, where they differ. A field by such a name has no path within it. */
 export type FieldNames = Readonly<Record<string, string>>
 
 /** The parameters of a chat completion. */
@@ -39,7 +39,7 @@ export function chatNames({ max_tokens, max_completion_tokens }: ChatBody): Fiel
 const NAMES_OLD: FieldNames = { max_completion_tokens: 'max_tokens' }
 const NAMES_NEW: FieldNames = { max_tokens: 'max_completion_tokens' }
 
-/** The name of a field of the engine's request on the endpoint that the client used. */
+/** The name of a field of the engine's request on the route that the client used. */
 export function fieldName(path: string, names: FieldNames): string {
   const root = /^\w*/.exec(path)![0]
   return Object.hasOwn(names, root) ? names[root]! : path
@@ -51,7 +51,7 @@ type Common = Pick<
   | ('top_k' | 'repetition_penalty' | 'frequency_penalty' | 'presence_penalty')
 >
 
-/** The parameters that both endpoints call the same. */
+/** The parameters that both routes call the same. */
 export function commonParameters(body: Common): Omit<ModelParameters, 'n'> {
   const { temperature, top_p, top_k, repetition_penalty, frequency_penalty, presence_penalty, seed } = body
   const stop = [body.stop ?? []].flat().filter((text) => text !== '')

@@ -4,29 +4,29 @@ import { entitledChatModel } from '../catalog/entitlements.ts'
 import type { Context } from '../context.ts'
 import { isHeavy } from '../engines/chat/answer-weight.ts'
 import type { ChatEvent, TokenUsage } from '../engines/chat/contract.ts'
-import { type Endpoint, endpoint } from '../identity/caller/endpoint.ts'
 import type { Principal } from '../identity/caller/principal.ts'
+import { type Route, route } from '../identity/caller/route.ts'
 import { unixSeconds } from '../platform/clock.ts'
 import { ApiError, errorBody } from '../platform/errors.ts'
 import { abortOnLeaving } from '../platform/http/abort-on-disconnect.ts'
 import { type Lease, leaseForAnswer } from '../platform/http/body/byte-budget.ts'
-import { openEventStream, STREAM_TIMING, type StreamTiming } from '../platform/http/sse.ts'
+import { DONE, openEventStream, STREAM_TIMING, type StreamTiming } from '../platform/http/sse.ts'
 import { randomHex } from '../platform/ids.ts'
 import { isRecord } from '../platform/json/record.ts'
 import { sendJson } from '../platform/json/send.ts'
-import { checkBody, checkForModel } from './check.ts'
-import { type AnswerHead, chunkWriter, DONE } from './chunks.ts'
+import { checkChatBody, checkModelParameters } from './check.ts'
+import { type AnswerHead, chunkWriter } from './chunks.ts'
 import { collectAnswer } from './collect.ts'
 import { inputSize, limitAnswer } from './count.ts'
+import { type Exchange, startExchange } from './exchange.ts'
 import { resolveMessages } from './messages.ts'
 import { chatNames, chatParameters, engineRequest } from './request.ts'
 import { ChatBody, ChatCompletion, ChatStreamEvent, TEXT_REPAIR } from './schema.ts'
-import { startTurn, type Turn } from './turn.ts'
 
 /** The routes of chat completions. What they use is charged to `meter`. */
-export function chatEndpoints(meter: Meter, timing: StreamTiming = STREAM_TIMING): readonly Endpoint[] {
+export function chatRoutes(meter: Meter, timing: StreamTiming = STREAM_TIMING): readonly Route[] {
   return [
-    endpoint({
+    route({
       method: 'POST',
       path: '/v1/chat/completions',
       auth: 'api_key_or_session',
@@ -41,18 +41,18 @@ export function chatEndpoints(meter: Meter, timing: StreamTiming = STREAM_TIMING
       errors: ['insufficient_credits', 'model_not_found', 'upstream_error', 'intake_paused', 'upstream_timeout'],
       example: { model: 'sandbox-1', messages: [{ role: 'user', content: 'Say hello.' }] },
       async handle(ctx, { principal, request, reply }) {
-        const body = checkBody(readLegacy(request.body))
+        const body = checkChatBody(readLegacy(request.body))
         const left = abortOnLeaving(reply)
-        const turn = await openTurn(
+        const exchange = await openExchange(
           ctx,
           meter,
           { principal, request_id: request.id, body, reply, lease: request.lease! },
           left.signal,
         )
         const head: AnswerHead = { id: newCompletionId(), created: unixSeconds(ctx.clock.now()), model: body.model }
-        if (!body.stream) return sendAnswer(reply, await collectAnswer(turn, head), body)
+        if (!body.stream) return sendAnswer(reply, await collectAnswer(exchange, head), body)
         const include_usage = body.stream_options?.include_usage ?? false
-        return streamAnswer(ctx, { reply, left, timing }, turn, { head, include_usage, request_id: request.id })
+        return streamAnswer(ctx, { reply, left, timing }, exchange, { head, include_usage, request_id: request.id })
       },
     }),
   ]
@@ -61,7 +61,7 @@ export function chatEndpoints(meter: Meter, timing: StreamTiming = STREAM_TIMING
 /**
  * A body without the members by which clients of OpenAI's first tools say that there are none: `functions: []`, or `{}` as PHP writes it,
  * and `function_call: "none"`.
- * Throws ApiError 400 for a body of responses, naming their endpoint.
+ * Throws ApiError 400 for a body of responses, naming their route.
  */
 function readLegacy(body: unknown): unknown {
   if (!isRecord(body)) return body
@@ -76,19 +76,19 @@ function readLegacy(body: unknown): unknown {
   return isEmpty && callsNone ? rest : body
 }
 
-async function openTurn(
+async function openExchange(
   ctx: Context,
   meter: Meter,
   call: { principal: Principal; request_id: string; body: ChatBody; reply: FastifyReply; lease: Lease },
   left: AbortSignal,
-): Promise<Turn> {
+): Promise<Exchange> {
   const { principal, request_id, body, reply, lease } = call
   ctx.switches.requireIntake()
   const model = entitledChatModel(ctx.config, principal.plan, body.model)
   const served = ctx.engines.chat.get(model.id)!
   const names = chatNames(body)
   const parameters = chatParameters(body)
-  checkForModel(parameters, model, names)
+  checkModelParameters(parameters, model, names)
   // Before files are fetched and rendered for the caller.
   const admitted = meter.admit(principal.org_id)
   if (admitted) await admitted
@@ -103,7 +103,12 @@ async function openTurn(
   const limited = limitAnswer(request, model, size)
   if (limited) await limited
   const kept = body.stream ? undefined : leaseForAnswer(ctx.budget, principal.org_id, reply)
-  return startTurn(ctx, meter, { principal, request_id, model, engine, request, parameters, names, size, kept }, left)
+  return startExchange(
+    ctx,
+    meter,
+    { principal, request_id, model, engine, request, parameters, names, size, kept },
+    left,
+  )
 }
 
 /** A heavy answer is written piece by piece, with other work between. */
@@ -119,7 +124,7 @@ function sendAnswer(
 async function streamAnswer(
   ctx: Context,
   { reply, left, timing }: { reply: FastifyReply; left: AbortController; timing: StreamTiming },
-  turn: Turn,
+  exchange: Exchange,
   answer: { head: AnswerHead; include_usage: boolean; request_id: string },
 ): Promise<FastifyReply> {
   const stream = openEventStream(reply, left, timing)
@@ -127,9 +132,9 @@ async function streamAnswer(
   try {
     let usage: TokenUsage | null = null
     for (
-      let batch: readonly ChatEvent[] | null = turn.first;
+      let batch: readonly ChatEvent[] | null = exchange.first;
       batch && !left.signal.aborted;
-      batch = await turn.next()
+      batch = await exchange.next()
     ) {
       const frames = chunks.frames(batch)
       const last = batch.at(-1)
@@ -142,7 +147,7 @@ async function streamAnswer(
     const known = error instanceof ApiError ? error : internalError(ctx, answer.request_id, error)
     stream.end(`data: ${JSON.stringify(errorBody(known))}\n\n${DONE}`)
   } finally {
-    await turn.stop()
+    await exchange.stop()
   }
   return reply
 }

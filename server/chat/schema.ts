@@ -1,6 +1,6 @@
 import Type, { type Static } from 'typebox'
 import type { TextRepair } from '../platform/schema/validate.ts'
-import { AssistantPart, TextPart, UserPart } from './parts/schema.ts'
+import { AssistantPart, TextPartSchema, UserPart } from './parts/schema.ts'
 
 /** Wire shapes of `POST /v1/chat/completions`. Members that are not named here are accepted and ignored, never forwarded. */
 const Name = Type.String({ pattern: '^[A-Za-z0-9_-]{1,64}$' })
@@ -38,9 +38,9 @@ export const TEXT_REPAIR: TextRepair = {
 
 /** In the place of a text: its JSON. */
 export const AnyObject = Type.Unsafe<Record<string, unknown>>(Type.Object({}, { additionalProperties: Type.Unknown() }))
-const Texts = Type.Union([Type.String(), Type.Array(TextPart, { minItems: 1, maxItems: LENGTHS_MAX.parts })])
+const Texts = Type.Union([Type.String(), Type.Array(TextPartSchema, { minItems: 1, maxItems: LENGTHS_MAX.parts })])
 /** What the model's server wants back with a call, such as Gemini's `google.thought_signature`. Passed on both ways as it is. */
-export const ExtraContent = Type.Unsafe<Record<string, unknown>>(
+export const ExtraContentSchema = Type.Unsafe<Record<string, unknown>>(
   Type.Object({}, { additionalProperties: true, description: 'Send it back with the call: some models require it.' }),
 )
 /** Of any length: the model's server chose them. */
@@ -50,13 +50,13 @@ const ToolCall = Type.Object({
   id: callId,
   type: Type.Literal('function'),
   function: Type.Object({ name: callName, arguments: Type.String() }),
-  extra_content: Type.Optional(ExtraContent),
+  extra_content: Type.Optional(ExtraContentSchema),
 })
 const SentToolCall = Type.Object({
   id: callId,
   type: Type.Optional(Type.Literal('function')),
   function: Type.Object({ name: callName, arguments: Type.Optional(Type.Union([Type.String(), AnyObject])) }),
-  extra_content: Type.Optional(ExtraContent),
+  extra_content: Type.Optional(ExtraContentSchema),
 })
 
 const Message = Type.Union([
@@ -193,7 +193,7 @@ const Usage = Type.Object({
   }),
   completion_tokens_details: Type.Object({ reasoning_tokens: Type.Integer(), audio_tokens: Type.Integer() }),
 })
-export type UsageView = Static<typeof Usage>
+export type ChatUsage = Static<typeof Usage>
 
 const TokenLogprob = Type.Object({ ...TokenDetails.properties, top_logprobs: Type.Array(TokenDetails) })
 const Logprobs = Type.Union([
@@ -244,7 +244,7 @@ const Delta = Type.Object({
         id: Type.Optional(Type.String()),
         type: Type.Optional(Type.Literal('function')),
         function: Type.Object({ name: Type.Optional(Type.String()), arguments: Type.String() }),
-        extra_content: Type.Optional(ExtraContent),
+        extra_content: Type.Optional(ExtraContentSchema),
       }),
     ),
   ),

@@ -1,7 +1,7 @@
 import type { ChatModelConfig } from '../config/config.ts'
 import type { TokenUsage } from '../engines/chat/contract.ts'
-import type { TurnRequest } from './ask.ts'
-import { countProduced, countRequest, type ProducedChoice } from './count.ts'
+import { countInputTokens, countProduced, type ProducedChoice } from './count.ts'
+import type { ExchangeRequest } from './request-completion.ts'
 
 /** What an engine has produced of an answer. `asked`: it has been sent the request; `usages`: what it reported of single choices. */
 export type ProducedUsage = {
@@ -11,7 +11,7 @@ export type ProducedUsage = {
   usages: ReadonlyMap<number, TokenUsage>
 }
 
-/** The context of a model that states none, as far as a turn that was abandoned is counted. */
+/** The context of a model that states none, as far as an exchange that was abandoned is counted. */
 const CONTEXT_TOKENS_MAX = 1_048_576
 
 /** A higher count is an error of the engine: no model has such a context. */
@@ -45,7 +45,7 @@ export function withReasoning(
  * which no engine can have worked on more than the context of its model.
  */
 export async function countUsage(
-  { request, model, size }: Pick<TurnRequest, 'request' | 'model' | 'size'>,
+  { request, model, size }: Pick<ExchangeRequest, 'request' | 'model' | 'size'>,
   produced: ProducedUsage,
   is_abandoned: boolean,
 ): Promise<TokenUsage> {
@@ -60,7 +60,7 @@ export async function countUsage(
   const isUsed = choices.length > 0 || (usages.size < request.n && (ended || (asked && is_abandoned)))
   if (!isUsed) return known
   const most = is_abandoned ? (model.context_length ?? CONTEXT_TOKENS_MAX) : Number.POSITIVE_INFINITY
-  const input = Math.min(most, size.counted() ?? (await countRequest(request, { most })))
+  const input = Math.min(most, size.counted() ?? (await countInputTokens(request, { most })))
   const counted = { input, cached_input: 0, ...(await countProduced(choices)) }
   return addUsage(known, counted)
 }

@@ -48,7 +48,7 @@ export type Answer<T> = { body: T; headers: Headers }
 /** A client of the public API. Every call throws ApiCallError. */
 export type ApiClient = {
   base_url: string
-  call<T>(method: string, path: string, options?: CallOptions): Promise<Answer<T>>
+  call<T>(method: string, path: string, options?: ApiCallOptions): Promise<Answer<T>>
   /** The answer itself, when it is a success: for bytes and streams. */
   send(method: string, path: string, options?: Omit<RequestInit, 'method' | 'redirect'>): Promise<Response>
   /** Uploads one file for `purpose` and returns its id. */
@@ -57,7 +57,7 @@ export type ApiClient = {
   download(path: string, to: string, signal?: AbortSignal): Promise<number>
 }
 
-export type CallOptions = { body?: unknown; headers?: Record<string, string>; signal?: AbortSignal }
+export type ApiCallOptions = { body?: unknown; headers?: Record<string, string>; signal?: AbortSignal }
 
 /** Calls the service at `base_url`, with or without `/v1` at its end, with these headers on every call. */
 export function openApiClient(base_url: string, headers: Record<string, string>): ApiClient {
@@ -66,7 +66,7 @@ export function openApiClient(base_url: string, headers: Record<string, string>)
     exchange(base, path, { ...init, headers: { ...headers, ...init.headers } })
   return {
     base_url: base,
-    async call<T>(method: string, path: string, { body, headers = {}, signal }: CallOptions = {}) {
+    async call<T>(method: string, path: string, { body, headers = {}, signal }: ApiCallOptions = {}) {
       const json =
         body === undefined
           ? {}

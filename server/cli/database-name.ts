@@ -1,5 +1,5 @@
 import type { Config } from '../config/config.ts'
-import { isDatabaseDown, type Outage, outageOf } from '../platform/db/db.ts'
+import { type DatabaseOutage, isDatabaseDown, outageOf } from '../platform/db/db.ts'
 import { StartError } from '../platform/start-error.ts'
 import { asSentence } from '../platform/text.ts'
 
@@ -23,7 +23,7 @@ export function asStartError(error: unknown, name: string): unknown {
   return new StartError(`${reason} ${REMEDIES[outageOf(error)]}`, { cause: error })
 }
 
-const REMEDIES: Record<Outage, string> = {
+const REMEDIES: Record<DatabaseOutage, string> = {
   unreachable: 'Check its address and that PostgreSQL is running.',
   read_only: 'Name the primary, or wait until it takes writes; commands that only read work meanwhile.',
   full: 'Free space on its disk.',

@@ -8,7 +8,7 @@ import { compareConnections } from '../nodes/connections.ts'
 import { joinNodes, requireFittingNode } from '../nodes/join.ts'
 import { deleteNode, findConnectionLimits, type NewNode, type NodeRow } from '../nodes/store.ts'
 import { type DataDir, openDataDir } from '../platform/data-dir.ts'
-import { type Hold, lockDatabase } from '../platform/db/database-lock.ts'
+import { type LockMode, lockDatabase } from '../platform/db/database-lock.ts'
 import { type Db, isDatabaseDown, openDb, outageOf } from '../platform/db/db.ts'
 import { MIGRATIONS_DIR, migrate, requireKnownHistory } from '../platform/db/migrate.ts'
 import { untilReachable, type Waiting } from '../platform/db/reachable.ts'
@@ -66,17 +66,17 @@ async function takeDatabase(config: Config, { log, stops, ...options }: Taking):
   // Awaited below, once the database has been started.
   joining?.catch(() => {})
   const { url, name } = await reach(config, data_dir, { log, stops, ...options })
-  const hold = async (node: string) => {
+  const lock = async (node: string) => {
     const { release } = await lockDatabase(url, {
       node,
-      hold: isShared(config.storage) ? 'shared' : 'alone',
-      refusal: (held) => refusalOfHold(config, held, lowerFirst(name)),
+      mode: isShared(config.storage) ? 'shared' : 'alone',
+      refusal: (held) => refusalOfLock(config, held, lowerFirst(name)),
       on_taken(held) {
-        log.error('database_taken', { detail: refusalOfHold(config, held, lowerFirst(name)) })
+        log.error('database_taken', { detail: refusalOfLock(config, held, lowerFirst(name)) })
         options.on_taken?.()
       },
-      on_error: (error) => log.warn('database_hold_lost', { error }),
-      on_recovered: () => log.info('database_hold_back'),
+      on_error: (error) => log.warn('database_lock_lost', { error }),
+      on_recovered: () => log.info('database_lock_back'),
     })
     stops.defer(release)
   }
@@ -85,7 +85,7 @@ async function takeDatabase(config: Config, { log, stops, ...options }: Taking):
   await requireReachable(blobs)
   await bringUpToDate(
     { url, config, log, waiting: options.waiting },
-    { hold, joined, data_dir: data_dir.path, blobs, database: name },
+    { lock, joined, data_dir: data_dir.path, blobs, database: name },
   )
   if (joined) stops.defer(() => leaveNodes(url, joined.node.id))
   return { url, data_dir, stop: () => stops.disposeAsync() }
@@ -118,11 +118,11 @@ async function reach(
 async function bringUpToDate(
   { url, config, log, waiting }: { url: string; config: Config; log: Log; waiting: Waiting | undefined },
   {
-    hold,
+    lock,
     joined,
     ...files
   }: Pick<Pair, 'data_dir' | 'blobs' | 'database'> & {
-    hold(node: string): Promise<void>
+    lock(node: string): Promise<void>
     joined: Joining | undefined
   },
 ): Promise<void> {
@@ -133,7 +133,7 @@ async function bringUpToDate(
     await requireKnownHistory(pool)
     const { blobsKnown } = await import('../assembly/background.ts')
     await requireSameInstallation({ ...files, db, known: blobsKnown(db) })
-    await hold(node?.id ?? newId('node'))
+    await lock(node?.id ?? newId('node'))
     if (node) {
       const others = await requireFittingNode(db, node)
       await requireConnections(db, { config, log, others })
@@ -172,8 +172,8 @@ async function leaveNodes(url: string, id: string): Promise<void> {
   await close()
 }
 
-/** Why the database cannot be held, in words: others hold it as `held`. */
-function refusalOfHold({ storage }: Config, held: Hold, name: string): string {
+/** Why the database cannot be locked, in words: others have locked it as `held`. */
+function refusalOfLock({ storage }: Config, held: LockMode, name: string): string {
   if (!isShared(storage) && held === 'alone') {
     return (
       `Another service runs on ${name}. A service whose files are on its own disk has a database to itself: stop that one first, on whatever ` +

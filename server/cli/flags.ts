@@ -13,7 +13,7 @@ type ValueOf<F extends Flag> = F extends { value: string }
   : boolean
 
 /** What was given, by the flag's name: text, a list for `multiple`, true or false for a switch. */
-export type Given<F extends Flags> = { [Name in keyof F]: ValueOf<F[Name]> }
+export type GivenFlags<F extends Flags> = { [Name in keyof F]: ValueOf<F[Name]> }
 
 /** A command that was written wrongly: exit code 2, with its usage. */
 export class UsageError extends Error {
@@ -28,7 +28,7 @@ export function parseFlags<const F extends Flags>(
   args: string[],
   flags: F,
   { first }: { first?: string | undefined } = {},
-): { given: Given<F>; positionals: string[] } {
+): { given: GivenFlags<F>; positionals: string[] } {
   const options = Object.fromEntries(
     Object.entries(flags).map(([name, flag]) => [
       name,
@@ -44,7 +44,7 @@ export function parseFlags<const F extends Flags>(
     if (value === '') throw new UsageError(`--${name} is empty`)
     given[name] = value
   }
-  return { given: given as Given<F>, positionals }
+  return { given: given as GivenFlags<F>, positionals }
 }
 
 /** For messages: whatever follows the first flag may be the value of one, and a secret. */

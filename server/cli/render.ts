@@ -2,7 +2,7 @@ import { statSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import type { CreateVideo, VideoView } from '../videos/schema.ts'
 import { ApiCallError, type ApiClient, baseUrl, openApiClient, retryTransient } from './api-client.ts'
-import { describeFlags, type Flags, type Given, parseFlags, UsageError } from './flags.ts'
+import { describeFlags, type Flags, type GivenFlags, parseFlags, UsageError } from './flags.ts'
 import { EXIT_INTERRUPTED, onInterrupt } from './interrupt.ts'
 import { openProgress } from './progress.ts'
 import { formatBytes } from './units.ts'
@@ -50,7 +50,7 @@ export async function runRender(args: string[], env: NodeJS.ProcessEnv): Promise
   }
 }
 
-async function render(given: Given<typeof FLAGS>, prompt: string, env: NodeJS.ProcessEnv): Promise<number> {
+async function render(given: GivenFlags<typeof FLAGS>, prompt: string, env: NodeJS.ProcessEnv): Promise<number> {
   const { KINORA_API_KEY: key } = env
   if (!key) throw new UsageError('KINORA_API_KEY is not set: it holds the API key of the service')
   const target = requireTarget(given.out)
@@ -73,7 +73,7 @@ async function render(given: Given<typeof FLAGS>, prompt: string, env: NodeJS.Pr
 
 async function createBody(
   api: ApiClient,
-  given: Given<typeof FLAGS>,
+  given: GivenFlags<typeof FLAGS>,
   prompt: string,
   signal: AbortSignal,
 ): Promise<CreateVideo> {
@@ -145,7 +145,7 @@ function requireTarget(out: string | undefined): (id: string) => string {
   return () => path
 }
 
-function requireFiles(given: Given<typeof FLAGS>): void {
+function requireFiles(given: GivenFlags<typeof FLAGS>): void {
   for (const name of ['first-frame', 'last-frame', 'image', 'video', 'audio'] as const) {
     for (const path of [given[name] ?? []].flat()) {
       if (!statSync(path, { throwIfNoEntry: false })?.isFile())

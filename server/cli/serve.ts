@@ -18,7 +18,7 @@ import type { Boot } from './boot.ts'
 import { describeFlags, type Flags, parseFlags, rejectArguments, UsageError } from './flags.ts'
 import { onSignals } from './interrupt.ts'
 import { openNode, rejoin, requireSharedRole, withSecrets } from './open-node.ts'
-import type { HttpWorkers, startHttpWorkers } from './workers/start.ts'
+import type { HttpProcesses, startHttpProcesses } from './workers/start.ts'
 
 const FLAGS = {
   host: { value: '<address>', help: 'To listen on; KINORA_HOST, else 127.0.0.1' },
@@ -55,7 +55,7 @@ export type Serving = {
 
 /** `kinora serve`: runs until SIGINT or SIGTERM. Returns the exit code. */
 export async function runServe(args: string[], env: NodeJS.ProcessEnv): Promise<number> {
-  if (cluster.isWorker) return (await import('./workers/run.ts')).runHttpWorker()
+  if (cluster.isWorker) return (await import('./workers/run.ts')).runHttpProcess()
   const given = readFlags(args)
   if (!given) return 2
   if (given.help) {
@@ -157,7 +157,7 @@ async function start(config: Config, { log, stops, read, signal }: Start): Promi
     metrics = await (await readMetrics()).serveMetrics(config.metrics, app.ctx.metrics, app.ctx.log)
   }
   const restarts = processMetrics(app.ctx.metrics).restarts.of()
-  const http = config.workers > 1 ? await startWorkers(boot, { log, restarts, freePort: early.close }) : null
+  const http = config.workers > 1 ? await startProcesses(boot, { log, restarts, freePort: early.close }) : null
   if (http) stops.defer(() => http.stop(skip.signal))
   else await early.close()
   const url = http?.url ?? (await app.listen({ host: config.host, port: config.port }))
@@ -176,7 +176,7 @@ async function start(config: Config, { log, stops, read, signal }: Start): Promi
   }
 }
 
-type Reloaded = { log: ServeLog; node: NewNode; read: () => Config; data_dir: string; http: HttpWorkers | null }
+type Reloaded = { log: ServeLog; node: NewNode; read: () => Config; data_dir: string; http: HttpProcesses | null }
 
 /** Has the node and all its processes take up another configuration when that is asked for. */
 function openReload(app: App, { log, node, read, data_dir, http }: Reloaded): Promise<NodeReload> {
@@ -217,8 +217,8 @@ function aborted(signal: AbortSignal): Promise<void> {
 /** The modules of the service itself, half of all: read while PostgreSQL starts. */
 const readService = () => Promise.all([import('./boot.ts'), import('./start-warnings.ts')])
 
-const startWorkers: typeof startHttpWorkers = async (...given) =>
-  (await import('./workers/start.ts')).startHttpWorkers(...given)
+const startProcesses: typeof startHttpProcesses = async (...given) =>
+  (await import('./workers/start.ts')).startHttpProcesses(...given)
 
 const readMetrics = () => import('../platform/metrics/serve.ts')
 

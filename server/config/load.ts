@@ -5,7 +5,7 @@ import { complete } from './complete.ts'
 import type { Config } from './config.ts'
 import { LOG_LEVELS, POOL_LEAST, ROLES } from './file.ts'
 import type { EngineCheck } from './meaning.ts'
-import { choiceSetting, integerSetting, type Mistake } from './mistake.ts'
+import { type ConfigMistake, choiceSetting, integerSetting } from './mistake.ts'
 import { completeMetrics, completeTracing } from './observe.ts'
 import { readConfigFile } from './read.ts'
 import { readSecrets } from './secrets.ts'
@@ -101,7 +101,7 @@ function readText(path: string): string {
   }
 }
 
-function describeMistakes(mistakes: readonly Mistake[]): string {
+function describeMistakes(mistakes: readonly ConfigMistake[]): string {
   const lines = mistakes.map(({ place, message }) => `  ${place}: ${message}`)
   return `The configuration has ${mistakes.length === 1 ? 'a mistake' : `${mistakes.length} mistakes`}:\n${lines.join('\n')}`
 }

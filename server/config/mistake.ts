@@ -1,5 +1,5 @@
 /** One thing wrong with the settings, and where: `kinora.yaml:12 plans.free`, `--port`, `KINORA_SECRET`. */
-export type Mistake = { place: string; message: string }
+export type ConfigMistake = { place: string; message: string }
 
 /** Members and positions from the top of the file to one value. */
 export type Path = Array<string | number>
@@ -7,7 +7,7 @@ export type Path = Array<string | number>
 /** A whole number from a flag, else from the environment; null when neither is set. A mistake is added to `mistakes`. */
 export function integerSetting(
   setting: { flag: string | undefined; env: string | undefined; name: string; min: number; max: number },
-  mistakes: Mistake[],
+  mistakes: ConfigMistake[],
 ): number | null {
   const { flag, env, name, min, max } = setting
   const text = flag ?? env
@@ -22,7 +22,7 @@ export function integerSetting(
 /** One of `choices` from a flag, else from the environment; null when neither is set. A mistake is added to `mistakes`. */
 export function choiceSetting<const T extends string>(
   setting: { flag?: string | undefined; env: string | undefined; name: string; choices: readonly T[] },
-  mistakes: Mistake[],
+  mistakes: ConfigMistake[],
 ): T | null {
   const { flag, env, name, choices } = setting
   const text = flag ?? (env || undefined)

@@ -1,5 +1,5 @@
 import Type, { type Static } from 'typebox'
-import type { Mistake } from './mistake.ts'
+import type { ConfigMistake } from './mistake.ts'
 import { integerSetting } from './mistake.ts'
 import { Strict } from './models.ts'
 
@@ -46,7 +46,7 @@ export const TracingSettings = Type.Object(
 export function completeMetrics(
   file: Static<typeof MetricsSettings> | undefined,
   env: NodeJS.ProcessEnv,
-  found: Mistake[],
+  found: ConfigMistake[],
 ): MetricsConfig | null {
   const given = integerSetting(
     { flag: undefined, env: env.KINORA_METRICS_PORT, name: 'metrics_port', min: 0, max: 65_535 },
@@ -63,7 +63,7 @@ export function completeMetrics(
 export function completeTracing(
   file: Static<typeof TracingSettings> | undefined,
   env: NodeJS.ProcessEnv,
-  found: Mistake[],
+  found: ConfigMistake[],
 ): TracingConfig | null {
   if (env.OTEL_SDK_DISABLED?.toLowerCase() === 'true' || env.OTEL_TRACES_EXPORTER === 'none') return null
   const otlp_url = urlOf(env) ?? file?.otlp_url ?? null

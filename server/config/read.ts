@@ -4,7 +4,7 @@ import { type Document, isMap, isScalar, isSeq, LineCounter, parseDocument } fro
 import { problemsIn } from '../platform/schema/problems.ts'
 import { ConfigFile } from './file.ts'
 import { type EngineCheck, meaningMistakes } from './meaning.ts'
-import { type Mistake, type Path, toPath } from './mistake.ts'
+import { type ConfigMistake, type Path, toPath } from './mistake.ts'
 import { readSecretFile } from './secrets.ts'
 
 const shapeOfFile = Compile(ConfigFile)
@@ -19,13 +19,13 @@ export function readConfigFile(
     checkEngine: EngineCheck | null
     storage?: boolean | undefined
   },
-): { file: ConfigFile; mistakes: Mistake[] } {
+): { file: ConfigFile; mistakes: ConfigMistake[] } {
   const lines = new LineCounter()
   const document = parseDocument(text, { lineCounter: lines, prettyErrors: true, uniqueKeys: true })
   const place = (path: Path) =>
     `${options.name}${lineOf(document, lines, path)}${path.length > 0 ? ` ${dotted(path)}` : ''}`
   if (document.errors.length > 0) return { file: {}, mistakes: syntaxMistakes(text, document, lines, options.name) }
-  const mistakes: Mistake[] = []
+  const mistakes: ConfigMistake[] = []
   let whole: unknown
   try {
     whole = document.toJS() ?? {}
@@ -86,7 +86,7 @@ function substitute(value: unknown, path: Path, from: Sources, report: (path: Pa
 }
 
 /** Tabs are one mistake: what the parser reports for the lines around them would not help the author. */
-function syntaxMistakes(text: string, document: Document, lines: LineCounter, name: string): Mistake[] {
+function syntaxMistakes(text: string, document: Document, lines: LineCounter, name: string): ConfigMistake[] {
   const rows = text.split('\n')
   const lineOfError = ({ pos }: { pos: [number, number] }) => lines.linePos(pos[0]).line
   const tabs = new Set(document.errors.map(lineOfError).filter((line) => /^ *\t/.test(rows[line - 1] ?? '')))

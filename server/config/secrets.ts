@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import type { Mistake } from './mistake.ts'
+import type { ConfigMistake } from './mistake.ts'
 
 export type SecretSettings = {
   /** Null: one is made and kept in the data directory. At least 32 bytes. */
@@ -14,7 +14,7 @@ export const SECRET_BYTES_MIN = 32
  * The secret of the service and the previous ones, from the environment or from the files it names. Mistakes are added to `found`, without
  * the secrets.
  */
-export function readSecrets(env: NodeJS.ProcessEnv, found: Mistake[]): SecretSettings {
+export function readSecrets(env: NodeJS.ProcessEnv, found: ConfigMistake[]): SecretSettings {
   const isShort = (each: string) => Buffer.byteLength(each) < SECRET_BYTES_MIN
   const [place, secret] = settingOrFile('KINORA_SECRET', env, found)
   if (secret !== null && isShort(secret)) {
@@ -49,7 +49,11 @@ export function readSecretFile(path: string): { text: string } | { problem: stri
 }
 
 /** The variable, or the content of the file that the variable with `_FILE` names, after the name of whichever is set. */
-function settingOrFile(name: string, env: NodeJS.ProcessEnv, found: Mistake[]): [place: string, text: string | null] {
+function settingOrFile(
+  name: string,
+  env: NodeJS.ProcessEnv,
+  found: ConfigMistake[],
+): [place: string, text: string | null] {
   const [own, path] = [env[name], env[`${name}_FILE`]]
   if (!path) return [name, own ?? null]
   const place = `${name}_FILE`

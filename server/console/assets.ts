@@ -3,7 +3,7 @@ import { extname, join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { entityTag } from '../platform/http/page.ts'
-import { pathOf } from '../platform/http/server.ts'
+import { requestPath } from '../platform/http/server.ts'
 
 const DIST = fileURLToPath(new URL('../../console/dist/', import.meta.url))
 
@@ -74,7 +74,7 @@ export function serveConsole(http: FastifyInstance, dist = DIST): void {
   const files = readBuilt(dist)
   const page = files.get('index.html') ?? newFile('index.html', Buffer.from(NOT_BUILT))
   http.get('/*', { config: { kinora: { accepts: new Set() } } }, (request, reply) => {
-    const path = pathOf(request)
+    const path = requestPath(request)
     const asset = path.startsWith('/assets/') ? files.get(path.slice(1)) : undefined
     if (asset) return sendFile(request, reply.headers(ASSET_HEADERS), asset)
     if (path !== '/' && !isNavigation(request)) return reply.callNotFound()

@@ -1,6 +1,6 @@
 import type { Static } from 'typebox'
 import { entitledVideoModel } from '../catalog/entitlements.ts'
-import { type Endpoint, endpoint } from '../identity/caller/endpoint.ts'
+import { type Route, route } from '../identity/caller/route.ts'
 import { freshCache } from '../platform/fresh-cache.ts'
 import { findRenderTimes, type RenderTime } from '../videos/store.ts'
 import { EstimateQuery, EstimateView } from './schema.ts'
@@ -13,9 +13,9 @@ const ORGANIZATIONS_LEAST = 3
 const KEPT = { ttl_ms: 60_000, entries_max: 1000 }
 
 /** How long videos have taken lately. Of other organizations nothing but these figures is shown. */
-export function estimateEndpoint(): Endpoint {
+export function estimateRoute(): Route {
   const kept = freshCache<RenderTime[]>({ ...KEPT, now_ms: () => performance.now() })
-  return endpoint({
+  return route({
     method: 'GET',
     path: '/console/estimate',
     auth: 'session',

@@ -1,5 +1,5 @@
 import { FileObject, fileView } from '../files/schema.ts'
-import { type Endpoint, endpoint } from '../identity/caller/endpoint.ts'
+import { type Route, route } from '../identity/caller/route.ts'
 import { notFound } from '../platform/errors.ts'
 import { whileConnected } from '../platform/http/abort-on-disconnect.ts'
 import { isId } from '../platform/ids.ts'
@@ -7,8 +7,8 @@ import type { Gates } from '../videos/create/create.ts'
 import { lastFrameFile } from '../videos/last-frame.ts'
 
 /** Makes the picture with which a clip is continued. */
-export function lastFrameEndpoint(gates: Gates): Endpoint {
-  return endpoint({
+export function lastFrameRoute(gates: Gates): Route {
+  return route({
     method: 'POST',
     path: '/console/videos/:video_id/last_frame',
     auth: 'session',

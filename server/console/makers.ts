@@ -1,5 +1,5 @@
 import { findFileMakers } from '../files/store/files.ts'
-import { type Endpoint, endpoint } from '../identity/caller/endpoint.ts'
+import { type Route, route } from '../identity/caller/route.ts'
 import { findNames } from '../identity/people/store.ts'
 import { ApiError } from '../platform/errors.ts'
 import { findSubmitters } from '../videos/list/store.ts'
@@ -10,7 +10,7 @@ const IDS_MAX = 200
 const SUBMITTERS_MAX = 500
 
 /** Who made videos and files, by their ids: what the console shows beside them. */
-export const readMakers: Endpoint = endpoint({
+export const readMakers: Route = route({
   method: 'GET',
   path: '/console/makers',
   auth: 'session',
@@ -36,7 +36,7 @@ export const readMakers: Endpoint = endpoint({
 })
 
 /** Whose videos there are: what the console offers as a filter. */
-export const readSubmitters: Endpoint = endpoint({
+export const readSubmitters: Route = route({
   method: 'GET',
   path: '/console/videos/submitters',
   auth: 'session',

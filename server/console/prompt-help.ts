@@ -1,10 +1,10 @@
 import type { Static } from 'typebox'
 import { entitledChatModels, entitledVideoModel } from '../catalog/entitlements.ts'
-import { type Endpoint, endpoint } from '../identity/caller/endpoint.ts'
+import { type Route, route } from '../identity/caller/route.ts'
 import { PromptHelpQuery, PromptHelpView } from './schema.ts'
 
 /** With what the console improves a prompt: the person's own chat completion, as the operator has set it up. */
-export const readPromptHelp: Endpoint = endpoint({
+export const readPromptHelp: Route = route({
   method: 'GET',
   path: '/console/prompt_help',
   auth: 'session',

@@ -1,37 +1,37 @@
 import type { FastifyReply } from 'fastify'
 import type { Context } from '../context.ts'
-import { type Endpoint, endpoint } from '../identity/caller/endpoint.ts'
+import { type Route, route } from '../identity/caller/route.ts'
 import { PASSWORD_LENGTH } from '../identity/login/library.ts'
 import { newPage, pageLanguage, sendPage } from '../platform/http/page.ts'
 import { openEventStream } from '../platform/http/sse.ts'
 import { VERSION } from '../platform/start/version.ts'
 import { termsUrl } from '../videos/acceptance.ts'
 import type { Gates } from '../videos/create/create.ts'
-import { estimateEndpoint } from './estimate.ts'
-import { lastFrameEndpoint } from './last-frame.ts'
+import { estimateRoute } from './estimate.ts'
+import { lastFrameRoute } from './last-frame.ts'
 import type { LiveEvents } from './live-events.ts'
 import { readMakers, readSubmitters } from './makers.ts'
 import { readPromptHelp } from './prompt-help.ts'
 import { SiteView } from './schema.ts'
 import { termsPage } from './terms-page.ts'
-import { variationsEndpoint } from './variations.ts'
+import { variationsRoute } from './variations.ts'
 
 /** What the console needs besides people, keys and money. `live` serves its event stream, `gates` keep new jobs out. */
-export function consoleEndpoints({ live, gates }: { live: LiveEvents; gates: Gates }): readonly Endpoint[] {
+export function consoleRoutes({ live, gates }: { live: LiveEvents; gates: Gates }): readonly Route[] {
   return [
     readSite,
     readTerms,
     readMakers,
     readSubmitters,
-    estimateEndpoint(),
+    estimateRoute(),
     readPromptHelp,
-    variationsEndpoint(gates),
-    lastFrameEndpoint(gates),
+    variationsRoute(gates),
+    lastFrameRoute(gates),
     streamEvents(live),
   ]
 }
 
-const readSite = endpoint({
+const readSite = route({
   method: 'GET',
   path: '/console/site',
   auth: 'none',
@@ -45,7 +45,7 @@ const readSite = endpoint({
   },
 })
 
-const readTerms = endpoint({
+const readTerms = route({
   method: 'GET',
   path: '/terms',
   auth: 'none',
@@ -59,8 +59,8 @@ const readTerms = endpoint({
   },
 })
 
-function streamEvents(live: LiveEvents): Endpoint {
-  return endpoint({
+function streamEvents(live: LiveEvents): Route {
+  return route({
     method: 'GET',
     path: '/console/events',
     auth: 'session',

@@ -1,12 +1,12 @@
-import { type Endpoint, endpoint } from '../identity/caller/endpoint.ts'
+import { type Route, route } from '../identity/caller/route.ts'
 import { whileConnected } from '../platform/http/abort-on-disconnect.ts'
 import { CREATE_ERRORS, type Gates, submitVideos } from '../videos/create/create.ts'
 import { readIdempotencyKey } from '../videos/create/idempotency.ts'
 import { CreateVariations, Variations } from '../videos/schema.ts'
 
 /** Several jobs of one request, for a person who chooses among their clips. Each has a seed of its own, since seeds follow from ids. */
-export function variationsEndpoint(gates: Gates): Endpoint {
-  return endpoint({
+export function variationsRoute(gates: Gates): Route {
+  return route({
     method: 'POST',
     path: '/console/videos/variations',
     auth: 'session',

@@ -1,5 +1,5 @@
 import type { StorageGate } from '../billing/storage/gate.ts'
-import { type Endpoint, endpoint } from '../identity/caller/endpoint.ts'
+import { type Route, route } from '../identity/caller/route.ts'
 import { unixSeconds } from '../platform/clock.ts'
 import { ApiError } from '../platform/errors.ts'
 import { openShares } from '../platform/fair-queue.ts'
@@ -11,14 +11,14 @@ import { sendJson } from '../platform/json/send.ts'
 import { formatMoney } from '../platform/money.ts'
 import { expiryOf, noSuchConversation, removeConversation } from './remove.ts'
 import {
+  CONVERSATION_PAGE,
   ConversationList,
   ConversationQuery,
+  type ConversationSettings,
   ConversationView,
   CreateConversation,
   DeletedConversation,
   type ListedConversation,
-  PAGE,
-  type Settings,
   TurnList,
   TurnQuery,
   type TurnView,
@@ -41,7 +41,7 @@ const ONE = `${PATH}/:conversation_id`
 const CONVERSATIONS_MAX = 2000
 const TURNS = { limit: 50, page_bytes: 1024 * 1024 }
 
-const NEW_SETTINGS: Settings = {
+const NEW_SETTINGS: ConversationSettings = {
   ...{ model: 'sandbox-1', system: '', temperature: '', top_p: '', max_tokens: '', stop: '', seed: '' },
   ...{ reasoning_effort: '', response_format: 'text', schema_name: 'answer', schema: '', tools: '' },
 }
@@ -49,7 +49,7 @@ const NEW_SETTINGS: Settings = {
 /** A search reads what the person has ever asked: one of an organization at a time, and few of all. */
 const searchInTurn = openShares({ each: 1, all: 2 })
 
-const list = endpoint({
+const list = route({
   method: 'GET',
   path: PATH,
   auth: 'session',
@@ -58,7 +58,7 @@ const list = endpoint({
   query: ConversationQuery,
   response: ConversationList,
   async handle(ctx, { principal, query, reply }) {
-    const position = positionOf('conversation', query, PAGE)
+    const position = positionOf('conversation', query, CONVERSATION_PAGE)
     const { search = '' } = query
     const read = () => listConversations(ctx.db, principal, { ...position, search })
     const { signal } = abortOnLeaving(reply)
@@ -68,7 +68,7 @@ const list = endpoint({
 })
 
 const create = (storage: StorageGate) =>
-  endpoint({
+  route({
     method: 'POST',
     path: PATH,
     auth: 'session',
@@ -88,7 +88,7 @@ const create = (storage: StorageGate) =>
     },
   })
 
-const read = endpoint({
+const read = route({
   method: 'GET',
   path: ONE,
   auth: 'session',
@@ -101,7 +101,7 @@ const read = endpoint({
 })
 
 const change = (storage: StorageGate) =>
-  endpoint({
+  route({
     method: 'PATCH',
     path: ONE,
     auth: 'session',
@@ -117,7 +117,7 @@ const change = (storage: StorageGate) =>
     },
   })
 
-const remove = endpoint({
+const remove = route({
   method: 'DELETE',
   path: ONE,
   auth: 'session',
@@ -131,7 +131,7 @@ const remove = endpoint({
   },
 })
 
-const turns = endpoint({
+const turns = route({
   method: 'GET',
   path: `${ONE}/turns`,
   auth: 'session',
@@ -151,7 +151,7 @@ const turns = endpoint({
 })
 
 /** The conversations of the console. Only the person who began one may use it. */
-export function conversationEndpoints(storage: StorageGate): readonly Endpoint[] {
+export function conversationRoutes(storage: StorageGate): readonly Route[] {
   return [list, create(storage), read, change(storage), remove, turns]
 }
 

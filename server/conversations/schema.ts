@@ -8,7 +8,7 @@ const Title = Type.String({ minLength: 1, maxLength: 200 })
 const Typed = Type.String({ maxLength: 1000 })
 
 /** As typed on the chat page. Empty texts are not sent to the model: its default applies. */
-const Settings = Strict({
+const ConversationSettings = Strict({
   model: Type.Union([Type.String({ maxLength: 256 }), Type.Null()]),
   system: Type.String({ maxLength: 100_000 }),
   temperature: Typed,
@@ -22,13 +22,13 @@ const Settings = Strict({
   schema: Type.String({ maxLength: 100_000 }),
   tools: Type.String({ maxLength: 300_000 }),
 })
-export type Settings = Static<typeof Settings>
+export type ConversationSettings = Static<typeof ConversationSettings>
 
-export const CreateConversation = Strict({ title: Title, settings: Settings })
+export const CreateConversation = Strict({ title: Title, settings: ConversationSettings })
 export const UpdateConversation = Strict({
   title: Type.Optional(Title),
   pinned: Type.Optional(Type.Boolean()),
-  settings: Type.Optional(Settings),
+  settings: Type.Optional(ConversationSettings),
 })
 export type UpdateConversation = Static<typeof UpdateConversation>
 
@@ -43,7 +43,7 @@ const shown = {
 }
 const ListedConversation = Type.Object(shown)
 export type ListedConversation = Static<typeof ListedConversation>
-export const ConversationView = Type.Object({ ...shown, settings: Settings })
+export const ConversationView = Type.Object({ ...shown, settings: ConversationSettings })
 export type ConversationView = Static<typeof ConversationView>
 export const DeletedConversation = Type.Object({
   id: Type.String(),
@@ -51,9 +51,9 @@ export const DeletedConversation = Type.Object({
   deleted: Type.Literal(true),
 })
 
-export const PAGE = { default: 50, max: 100 }
+export const CONVERSATION_PAGE = { default: 50, max: 100 }
 export const ConversationQuery = Type.Object({
-  ...listQuery(PAGE),
+  ...listQuery(CONVERSATION_PAGE),
   search: Type.Optional(
     Type.String({ maxLength: 200, description: 'Only those with this text in their title or in what you wrote.' }),
   ),
@@ -80,5 +80,5 @@ const TurnView = Type.Object({
   charge: Type.Union([Charge, Type.Null()], { description: 'Its entry in the ledger; null while there is none.' }),
 })
 export type TurnView = Static<typeof TurnView>
-export const TurnQuery = Type.Object({ after: listQuery(PAGE).after })
+export const TurnQuery = Type.Object({ after: listQuery(CONVERSATION_PAGE).after })
 export const TurnList = listSchema(TurnView)

@@ -3,23 +3,21 @@ import type { Db } from '../platform/db/db.ts'
 import type { Position } from '../platform/http/list.ts'
 import type { Item, OutputItem } from '../responses/schema/items.ts'
 import type { ResponseObject } from '../responses/schema/response.ts'
-import type { Settings } from './schema.ts'
-
-/** Part of every query for a caller: a conversation is private to one person in one organization. */
-export type Owner = { org_id: string; user_id: string }
+import type { Owner } from '../responses/stored/store/responses.ts'
+import type { ConversationSettings } from './schema.ts'
 
 export type ConversationRow = {
   id: string
   title: string
   pinned: boolean
-  settings: Settings
+  settings: ConversationSettings
   created_at: Date
   used_at: Date
 }
 export type ListedRow = Omit<ConversationRow, 'settings'>
 
 type ConversationsTable = Omit<ConversationRow, 'settings' | 'pinned'> &
-  Owner & { pinned: Generated<boolean>; settings: JSONColumnType<Settings> }
+  Owner & { pinned: Generated<boolean>; settings: JSONColumnType<ConversationSettings> }
 type StoredTurn = { response_id: string; conversation_id: string; position: Generated<bigint>; question: string }
 
 declare module '../platform/db/db.ts' {
@@ -35,7 +33,13 @@ const LISTED = ['id', 'title', 'pinned', 'created_at', 'used_at'] as const
 export async function insertConversation(
   db: Db,
   { org_id, user_id }: Owner,
-  { id, title, settings, now, most }: { id: string; title: string; settings: Settings; now: Date; most: number },
+  {
+    id,
+    title,
+    settings,
+    now,
+    most,
+  }: { id: string; title: string; settings: ConversationSettings; now: Date; most: number },
 ): Promise<boolean> {
   const result = await sql`
     insert into conversations (id, org_id, user_id, title, settings, created_at, used_at)

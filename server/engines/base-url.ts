@@ -1,5 +1,5 @@
 import Type from 'typebox'
-import type { Mistake } from './engine-entry.ts'
+import type { EntryMistake } from './engine-entry.ts'
 
 const NOT_AN_ADDRESS = 'must begin with http:// or https://, and hold no credential, query or fragment'
 
@@ -35,7 +35,7 @@ export function namesVersion(base_url: string): boolean {
 }
 
 /** The mistake of copying the address of a call, to which the path of the call would be added again. */
-export function baseUrlMistakes(path: string, base_url: string | undefined): Mistake[] {
+export function baseUrlMistakes(path: string, base_url: string | undefined): EntryMistake[] {
   const call = /(?:\/v\d[^/]*(\/videos|\/moderations)|(\/chat\/completions))\/*$/.exec(base_url ?? '')
   if (!call) return []
   return [{ path, message: `Must end before ${call[1] ?? call[2]}, which is added.` }]

@@ -1,6 +1,6 @@
 import { declareMetrics, type Metrics } from '../platform/metrics/metrics.ts'
-import { isLeftOut } from './endpoint-health.ts'
 import type { Engines } from './registry.ts'
+import { isLeftOut } from './upstream-health.ts'
 
 export const breakerMetrics = declareMetrics((metrics) => ({
   open: metrics.gauge({

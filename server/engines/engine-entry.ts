@@ -1,17 +1,14 @@
 import { createHash } from 'node:crypto'
 import type { Static, TSchema } from 'typebox'
 import { Value } from 'typebox/value'
-import type { Capability } from '../config/models.ts'
+import type { Capability, EngineEntry } from '../config/models.ts'
 import { canonicalPieces } from '../platform/json/canonical.ts'
 import type { Log } from '../platform/log.ts'
 import { problemsIn } from '../platform/schema/problems.ts'
 import { asSentence } from '../platform/text.ts'
 
-/** One `engine` of the configuration: the name of a kind, or a kind with its options. */
-export type EngineEntry = string | { kind: string; [option: string]: unknown }
-
 /** `path` leads to the option inside the entry, its parts joined with dots; empty for the entry itself. */
-export type Mistake = { path: string; message: string }
+export type EntryMistake = { path: string; message: string }
 
 export type EngineEnv = {
   /** Existing directory in which an engine may keep its working files. */
@@ -42,7 +39,7 @@ export type CheckEnv = Pick<EngineEnv, 'config_dir'>
 /** One kind of engine: what its entry looks like, what else can be wrong with it, how it is built. */
 export type Kind<E> = {
   schema: TSchema
-  mistakes(options: unknown, env: CheckEnv): Mistake[]
+  mistakes(options: unknown, env: CheckEnv): EntryMistake[]
   build(options: unknown, env: EngineEnv): E
   /** What a model behind a chat engine may be listed with; all capabilities when absent. */
   carries: readonly Capability[] | undefined
@@ -52,7 +49,7 @@ export type Kind<E> = {
 export function kind<S extends TSchema, E>(
   schema: S,
   build: (options: Static<S>, env: EngineEnv) => E,
-  mistakes: (options: Static<S>, env: CheckEnv) => Mistake[] = () => [],
+  mistakes: (options: Static<S>, env: CheckEnv) => EntryMistake[] = () => [],
   carries?: readonly Capability[],
 ): Kind<E> {
   return {
@@ -73,7 +70,7 @@ export function entryMistakes<E>(
   kinds: ReadonlyMap<string, Kind<E>>,
   setting: EngineEntry,
   env: CheckEnv = {},
-): Mistake[] {
+): EntryMistake[] {
   const options = entryOptions(setting)
   const known = kinds.get(options.kind)
   if (known === undefined) {
@@ -93,7 +90,7 @@ export function entryIdentity(setting: EngineEntry): string {
     .digest('hex')
 }
 
-function shapeMistakes(schema: TSchema, options: unknown): Mistake[] {
+function shapeMistakes(schema: TSchema, options: unknown): EntryMistake[] {
   const found = problemsIn(schema, options).map(({ pointer, message, unknown }) => ({
     path: pointer.slice(1).split('/').join('.'),
     message: unknown

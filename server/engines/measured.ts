@@ -1,8 +1,9 @@
+import type { EngineEntry } from '../config/models.ts'
 import { CALL_BUCKETS, declareMetrics, type Metrics } from '../platform/metrics/metrics.ts'
 import { streakGauge } from '../platform/metrics/streaks.ts'
 import { type Tracing, traced } from '../platform/tracing/tracing.ts'
 import { type EngineCalls, isOfRequest, openEngineCalls } from './engine-calls.ts'
-import { type EngineEntry, entryOptions } from './engine-entry.ts'
+import { entryOptions } from './engine-entry.ts'
 import { ENGINE_ERROR_KINDS, EngineError } from './engine-error.ts'
 import type { Engines } from './registry.ts'
 import type { VideoEngine } from './video/contract.ts'
@@ -37,7 +38,7 @@ export function engineCallsOf(metrics: Metrics): EngineCalls {
 }
 
 /** What is called: the engine by its name in the configuration, or its kind where it has none. */
-export type EngineCall = {
+export type MeasuredCall = {
   family: 'chat' | 'video' | 'moderation' | 'transcription' | 'translation'
   engine: string
   model: string
@@ -49,7 +50,7 @@ export type EngineCall = {
 /** Records how calls end: `ended` each of them, before it `worked` or `failed`, neither for one that its caller has given up. */
 export type CallRecorder = { ended(seconds: number): void; worked(): void; failed(error: unknown): void }
 
-export function callRecorder(metrics: Metrics, { family, engine, model, call, name }: EngineCall): CallRecorder {
+export function callRecorder(metrics: Metrics, { family, engine, model, call, name }: MeasuredCall): CallRecorder {
   const { seconds, errors, calls, failing } = engineMetrics(metrics)
   const labels = [family, engine, model, call] as const
   const time = seconds.of(...labels)
@@ -94,7 +95,7 @@ export function engineMeasurer(observed: Observed): MeasureEngines {
   const known = new WeakMap<object, Map<string, object>>()
   const measure = <E extends object>(
     engine: E,
-    about: Omit<EngineCall, 'call'>,
+    about: Omit<MeasuredCall, 'call'>,
     calls: ReadonlyArray<keyof E & string>,
   ): E => {
     const ofEngine = known.get(engine) ?? new Map<string, object>()
@@ -112,7 +113,7 @@ export function engineMeasurer(observed: Observed): MeasureEngines {
       return { ...member, engine: measure(member.engine, about, VIDEO_CALLS) }
     }
   return (engines, { moderation, translation }, before) => {
-    const only = (family: EngineCall['family'], engine: string) => ({ family, name: family, engine, model: '' })
+    const only = (family: MeasuredCall['family'], engine: string) => ({ family, name: family, engine, model: '' })
     const poolOf = (id: string, { members }: EnginePool) =>
       enginePool(members.map(measuredMember(id)), { before: before?.video.get(id) })
     return {
@@ -142,7 +143,7 @@ type Call = (...given: unknown[]) => Promise<unknown>
 /** The engine, with those of `calls` that it has replaced. Everything else is its own, read when it is used. */
 function measured<E extends object>(
   engine: E,
-  about: Omit<EngineCall, 'call'>,
+  about: Omit<MeasuredCall, 'call'>,
   calls: ReadonlyArray<keyof E & string>,
   { metrics, tracing }: Observed,
 ): E {

@@ -1,7 +1,7 @@
 import Type from 'typebox'
 import { type EngineClient, engineClient } from '../platform/outbound/client.ts'
 import { BaseUrl, baseUrlMistakes, withVersion } from './base-url.ts'
-import type { Mistake } from './engine-entry.ts'
+import type { EntryMistake } from './engine-entry.ts'
 import { callError, statusError, unreadableReply } from './reply-error.ts'
 
 /** Where a model server is and how to be let in. `/v1` is added to a base URL that names no version. */
@@ -18,7 +18,7 @@ export type OpenaiClientOptions = {
   timeout_seconds?: number
 }
 
-export type ChatMessage = { role: 'system' | 'user'; content: string | ContentPart[] }
+export type InstructionMessage = { role: 'system' | 'user'; content: string | ContentPart[] }
 export type ContentPart = { type: 'text'; text: string } | { type: 'image_url'; image_url: { url: string } }
 
 export function openaiClient({ base_url, api_key, headers, timeout_seconds = 30 }: OpenaiClientOptions): EngineClient {
@@ -31,14 +31,14 @@ export function openaiClient({ base_url, api_key, headers, timeout_seconds = 30 
 }
 
 /** Mistakes in the address of a model server. */
-export function openaiClientMistakes({ base_url }: Pick<OpenaiClientOptions, 'base_url'>): Mistake[] {
+export function openaiClientMistakes({ base_url }: Pick<OpenaiClientOptions, 'base_url'>): EntryMistake[] {
   return baseUrlMistakes('base_url', base_url)
 }
 
 /** `timeout_ms`: in place of the client's. */
 export type CallLimits = { signal: AbortSignal; timeout_ms?: number | undefined }
 
-type ChatBody = { model: string; messages: ChatMessage[]; [option: string]: unknown }
+type ChatBody = { model: string; messages: InstructionMessage[]; [option: string]: unknown }
 
 /** The text of one complete answer. Throws as `completeChoice` does, and for an answer that was cut. */
 export async function completeChat(

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { EngineEntry } from './engine-entry.ts'
+import type { EngineEntry } from '../config/models.ts'
 import { buildEngines, engineMistakes, engineSchemas } from './registry.ts'
 
 const quiet = { chat_models: [], moderation: 'rules', translation: 'none' }

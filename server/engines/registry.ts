@@ -1,6 +1,6 @@
 import Type, { type TSchema } from 'typebox'
 import type { VideoModelConfig } from '../config/config.ts'
-import type { Capability } from '../config/models.ts'
+import type { Capability, EngineEntry } from '../config/models.ts'
 import { settingsMistakes } from './ai-sdk/options.ts'
 import { AI_SDK_CARRIES, AiSdkChatOptions, aiSdkChat } from './chat/ai-sdk/adapter.ts'
 import type { ChatEngine } from './chat/contract.ts'
@@ -10,14 +10,13 @@ import { OpenaiChatOptions, openaiChat, openaiChatMistakes } from './chat/openai
 import { SandboxOptions, sandboxChat } from './chat/sandbox/adapter.ts'
 import {
   type CheckEnv,
-  type EngineEntry,
   type EngineEnv,
+  type EntryMistake,
   entryIdentity,
   entryMistakes,
   entryOptions,
   type Kind,
   kind,
-  type Mistake,
   type Served,
 } from './engine-entry.ts'
 import { ChatGuardOptions, chatGuard, chatGuardMistakes } from './moderation/chat-guard.ts'
@@ -118,7 +117,7 @@ export function engineMistakes(
   setting: EngineEntry,
   needs?: 'pictures' | Capability,
   env: CheckEnv = {},
-): Mistake[] {
+): EntryMistake[] {
   const mistakes = entryMistakes<unknown>(FAMILIES[family], setting, env)
   if (needs === undefined || mistakes.length > 0) return mistakes
   if (needs !== 'pictures') return capabilityMistakes(needs, entryOptions(setting).kind)
@@ -127,7 +126,7 @@ export function engineMistakes(
   return engine.sees_images ? [] : [{ path: '', message: 'Needs a moderation engine that judges images.' }]
 }
 
-function capabilityMistakes(capability: Capability, name: string): Mistake[] {
+function capabilityMistakes(capability: Capability, name: string): EntryMistake[] {
   const { carries } = FAMILIES.chat.get(name)!
   if (carries === undefined || carries.includes(capability)) return []
   const message = `The engine ${name} cannot carry ${capability}; it carries ${carries.join(', ')}.`

@@ -1,8 +1,8 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { StorageGate } from '../billing/storage/gate.ts'
 import type { Context } from '../context.ts'
-import { type Endpoint, endpoint } from '../identity/caller/endpoint.ts'
 import type { Principal } from '../identity/caller/principal.ts'
+import { type Route, route } from '../identity/caller/route.ts'
 import { recordDeletion, requireMayDelete } from '../identity/organization/deletions.ts'
 import { ACCEPTED_TYPES, withEnding } from '../media/probe/recognize.ts'
 import { BlobMissing, type Blobs } from '../platform/blobs/blobs.ts'
@@ -10,7 +10,7 @@ import { ApiError, notFound } from '../platform/errors.ts'
 import { whileConnected } from '../platform/http/abort-on-disconnect.ts'
 import { leaseForReading } from '../platform/http/body/byte-budget.ts'
 import { pageOf, positionOf } from '../platform/http/list.ts'
-import { type Content, sendBytes } from '../platform/http/send-bytes.ts'
+import { type BlobContent, sendBytes } from '../platform/http/send-bytes.ts'
 import { isId } from '../platform/ids.ts'
 import { hasUnstorableText } from '../platform/text.ts'
 import { createFile } from './create.ts'
@@ -25,7 +25,7 @@ import { declaredBytes, receiveUpload } from './upload.ts'
 export const SIGNED_FILE_PATHS = ['/v1/files/:file_id/signed', '/v1/files/:file_id/signed/:name'] as const
 
 const upload = (storage: StorageGate) =>
-  endpoint({
+  route({
     method: 'POST',
     path: '/v1/files',
     auth: 'api_key_or_session',
@@ -53,7 +53,7 @@ const upload = (storage: StorageGate) =>
 /** What one file takes in a list, about. */
 const VIEW_BYTES = 500
 
-const list = endpoint({
+const list = route({
   method: 'GET',
   path: '/v1/files',
   auth: 'api_key_or_session',
@@ -73,7 +73,7 @@ const list = endpoint({
   },
 })
 
-const read = endpoint({
+const read = route({
   method: 'GET',
   path: '/v1/files/:file_id',
   auth: 'api_key_or_session',
@@ -85,7 +85,7 @@ const read = endpoint({
   },
 })
 
-const readContent = endpoint({
+const readContent = route({
   method: 'GET',
   path: '/v1/files/:file_id/content',
   auth: 'api_key_or_session',
@@ -100,7 +100,7 @@ const readContent = endpoint({
   },
 })
 
-const remove = endpoint({
+const remove = route({
   method: 'DELETE',
   path: '/v1/files/:file_id',
   auth: 'api_key_or_session',
@@ -118,7 +118,7 @@ const remove = endpoint({
 
 /** Where engines fetch references: the signature replaces a credential, and every failure looks the same. */
 const readSigned = SIGNED_FILE_PATHS.map((path) =>
-  endpoint({
+  route({
     method: 'GET',
     path,
     auth: 'signed_url',
@@ -149,7 +149,7 @@ const readSigned = SIGNED_FILE_PATHS.map((path) =>
   }),
 )
 
-export function fileEndpoints(storage: StorageGate): readonly Endpoint[] {
+export function fileRoutes(storage: StorageGate): readonly Route[] {
   return [upload(storage), list, read, readContent, remove, ...readSigned]
 }
 
@@ -189,14 +189,14 @@ async function findSigned(
 async function sendFile(
   blobs: Blobs,
   call: { request: FastifyRequest; reply: FastifyReply; find: () => Promise<StoredFile> } & Pick<
-    Content,
+    BlobContent,
     'disposition' | 'headers' | 'places'
   >,
 ): Promise<FastifyReply> {
   const { request, reply, find, ...shown } = call
   const { org_id, blob_key, size_bytes, sha256, media_type, filename } = await find()
   const named = withEnding(filename, media_type)
-  const content: Content = { org_id, blob_key, size_bytes, sha256, media_type, filename: named, ...shown }
+  const content: BlobContent = { org_id, blob_key, size_bytes, sha256, media_type, filename: named, ...shown }
   try {
     return await sendBytes({ request, reply }, blobs, content)
   } catch (error) {

@@ -16,7 +16,7 @@ import { type OidcProvider, openOidcProvider } from './oidc/provider.ts'
 
 export type Identity = {
   authenticator: Authenticator
-  /** The same, with what endpoints need to forget a caller at once. */
+  /** The same, with what routes need to forget a caller at once. */
   callers: Callers
   login: LoginContext
   cookie(): SessionCookie

@@ -1,7 +1,7 @@
 import Type, { type Static, type TProperties } from 'typebox'
 import { listQuery, listSchema } from '../platform/http/list.ts'
 
-/** Shapes of the console's own endpoints. Source: docs/api/console.md. */
+/** Shapes of the console's own routes. Source: docs/api/console.md. */
 const Strict = <P extends TProperties>(properties: P) => Type.Object(properties, { additionalProperties: false })
 const Nullable = <T extends Parameters<typeof Type.Union>[0][number]>(type: T) => Type.Union([type, Type.Null()])
 const Time = Type.Integer({ description: 'Unix seconds.' })
@@ -32,13 +32,14 @@ export const SecondFactor = Strict(Proof)
 export const EnrolTwoFactor = Strict({ password: Type.String({ maxLength: 1024 }) })
 export const ConfirmTwoFactor = Strict({ code: Code })
 export const ProveTwoFactor = Strict({ password: Type.String({ maxLength: 1024 }), ...Proof })
-/** Query parameters with which the identity provider sends the browser back. */
+/** Query parameters with which the identity provider sends the browser back. Source: RFC 6749, 4.1.2; RFC 9207. */
 export const AuthorizationResponse = Type.Object({
   state: Type.Optional(Type.String()),
   code: Type.Optional(Type.String()),
   error: Type.Optional(Type.String()),
   iss: Type.Optional(Type.String()),
 })
+export type AuthorizationResponse = Static<typeof AuthorizationResponse>
 export const ChangeProfile = Strict({ name: Name })
 export const ChangeRole = Strict({ role: Role })
 const MembersDelete = Type.Enum(['own', 'all'], {
@@ -47,8 +48,8 @@ const MembersDelete = Type.Enum(['own', 'all'], {
 })
 export const ChangeOrganization = Strict({ members_delete: MembersDelete })
 
-export const PAGE = { default: 100, max: 100 } as const
-export const List = Type.Object(listQuery(PAGE))
+export const IDENTITY_PAGE = { default: 100, max: 100 } as const
+export const List = Type.Object(listQuery(IDENTITY_PAGE))
 
 const Organization = Type.Object({ id: Type.String(), name: Type.String(), role: Role })
 

@@ -127,7 +127,7 @@ export function overloaded(
 /** The envelope of contract section 2.1; all four members are always present. */
 export type ErrorBody = { error: { message: string; type: string; param: string | null; code: string } }
 
-/** The wire form. `plain_400` gives every 400 the code `invalid_request_error`, as the video endpoints promise. */
+/** The wire form. `plain_400` gives every 400 the code `invalid_request_error`, as the video routes promise. */
 export function errorBody(error: ApiError, options: { plain_400?: boolean } = {}): ErrorBody {
   const { status, type } = ERRORS[error.code]
   const code = options.plain_400 && status === 400 ? 'invalid_request_error' : error.code

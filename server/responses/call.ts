@@ -30,7 +30,7 @@ export type ResponseCall = {
   /** The whole context of a previous response and its size as JSON, if the caller has it in memory. Sockets only. */
   cachedContext?: (response_id: string) => { context: readonly Item[]; bytes: number } | null
   /**
-   * The stored response that a background worker answers. Its `created` and `queued` events exist already: the run starts with
+   * The stored response that a background consumer answers. Its `created` and `queued` events exist already: the run starts with
    * `in_progress`, and failures are events instead of being thrown.
    */
   queued?: ResponseObject

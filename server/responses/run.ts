@@ -1,4 +1,4 @@
-import { startTurn, type Turn } from '../chat/turn.ts'
+import { type Exchange, startExchange } from '../chat/exchange.ts'
 import type { Context } from '../context.ts'
 import type { ChatEvent, TokenUsage } from '../engines/chat/contract.ts'
 import { EngineError } from '../engines/engine-error.ts'
@@ -15,7 +15,7 @@ import type { ResponseObject } from './schema/response.ts'
 import { type ResponseRecord, saveResponse } from './stored/save.ts'
 
 /**
- * A response that is being made, for HTTP, a socket or a background worker. `response` is one object throughout, complete after the last
+ * A response that is being made, for HTTP, a socket or a background consumer. `response` is one object throughout, complete after the last
  * event. What the model produced is charged, also after `stop`.
  */
 export type ResponseRun = ResponseRecord & {
@@ -30,7 +30,7 @@ export type ResponseRun = ResponseRecord & {
   failure(): ApiError | null
   /**
    * More events; null after the last, which is `response.completed`, `.incomplete` or `.failed`. When the client has disconnected the
-   * events just end, except those of a worker or of a client that cancels, which end with the response `cancelled`.
+   * events just end, except those of a consumer or of a client that cancels, which end with the response `cancelled`.
    */
   next(): Promise<readonly ResponseEvent[] | null>
   /** Ends the run at any point and charges what was produced. No effect after the end; call it in every case. */
@@ -52,9 +52,9 @@ export async function startRun(
   const run: Run = { ctx, deps, call, left, failure: null }
   if (call.queued) return openRun(run, { response: call.queued, prepared: null }, answerQueued(run, call.queued))
   const prepared = await prepareCall(ctx, deps, call, left)
-  const turn = await askModel(run, prepared)
+  const exchange = await askModel(run, prepared)
   const response = newResponse(ctx, call.body, prepared)
-  return openRun(run, { response, prepared }, answer(run, prepared, { response, turn }))
+  return openRun(run, { response, prepared }, answer(run, prepared, { response, exchange }))
 }
 
 /**
@@ -103,22 +103,25 @@ async function openRun(
 }
 
 /** Null for a call that asks for no answer. */
-async function askModel({ ctx, deps, call, left }: Run, prepared: PreparedCall): Promise<Turn | null> {
+async function askModel({ ctx, deps, call, left }: Run, prepared: PreparedCall): Promise<Exchange | null> {
   const { principal, request_id, kept } = call
-  const { model, engine, turn } = prepared
-  return turn && startTurn(ctx, deps.meter, { principal, request_id, model, engine, kept, ...turn }, left)
+  const { model, engine, exchange } = prepared
+  return exchange && startExchange(ctx, deps.meter, { principal, request_id, model, engine, kept, ...exchange }, left)
 }
 
 async function* answer(
   run: Run,
   prepared: PreparedCall,
-  { response, turn }: { response: ResponseObject; turn: Turn | null },
+  { response, exchange }: { response: ResponseObject; exchange: Exchange | null },
 ): Events {
   const writer = openWriter(run, prepared, { response, sequence_number: 0 })
   const target = { writer, response, input: prepared.input }
   const created = writer.snapshot('response.created')
-  if (turn) {
-    return yield* writeTurn(run, target, { turn, first: [...created, ...writer.snapshot('response.in_progress')] })
+  if (exchange) {
+    return yield* writeExchange(run, target, {
+      exchange,
+      first: [...created, ...writer.snapshot('response.in_progress')],
+    })
   }
   yield created
   yield* finish(run, target, { usage: { input: 0, cached_input: 0, output: 0, reasoning: 0 }, finished: true })
@@ -130,35 +133,35 @@ async function* answerQueued(run: Run, response: ResponseObject): Events {
   response.status = 'in_progress'
   yield openWriter(run, null, { response, sequence_number: 2 }).snapshot('response.in_progress')
   let prepared: PreparedCall | null = null
-  let turn: Turn | null = null
+  let exchange: Exchange | null = null
   let error: unknown
   try {
     prepared = await prepareCall(ctx, deps, call, left)
-    turn = await askModel(run, prepared)
+    exchange = await askModel(run, prepared)
   } catch (thrown) {
     error = thrown
   }
   const writer = openWriter(run, prepared, { response, sequence_number: 3 })
   const target = { writer, response, input: prepared?.input ?? [] }
-  if (!turn && !left.aborted && whyLater(error)) throw error
-  if (turn) yield* writeTurn(run, target, { turn, first: [] })
+  if (!exchange && !left.aborted && whyLater(error)) throw error
+  if (exchange) yield* writeExchange(run, target, { exchange, first: [] })
   else yield* finish(run, target, { usage: null, finished: false, error })
 }
 
 type Target = ResponseRecord & { writer: ResponseWriter }
 
-/** The events of a turn, batch by batch, and its end. `first` is sent with the first batch. */
-async function* writeTurn(
+/** The events of an exchange, batch by batch, and its end. `first` is sent with the first batch. */
+async function* writeExchange(
   run: Run,
   target: Target,
-  { turn, first }: { turn: Turn; first: readonly ResponseEvent[] },
+  { exchange, first }: { exchange: Exchange; first: readonly ResponseEvent[] },
 ): Events {
   const { writer } = target
   let usage: TokenUsage | null = null
   let error: unknown
   try {
     let events = first
-    for (let batch: readonly ChatEvent[] | null = turn.first; batch; batch = await turn.next()) {
+    for (let batch: readonly ChatEvent[] | null = exchange.first; batch; batch = await exchange.next()) {
       const last = batch.at(-1)
       if (last?.type === 'end') usage = last.usage
       const more = writer.write(batch)
@@ -169,7 +172,7 @@ async function* writeTurn(
   } catch (thrown) {
     error = thrown
   } finally {
-    await turn.stop()
+    await exchange.stop()
   }
   yield* finish(run, target, { usage, finished: writer.isFinished(), error })
 }

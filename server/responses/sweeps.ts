@@ -1,6 +1,6 @@
 import type { Context } from '../context.ts'
 import { addSeconds } from '../platform/clock.ts'
-import { RECLAIMED_TOPIC } from '../platform/queue/worker.ts'
+import { RECLAIMED_TOPIC } from '../platform/queue/consumer.ts'
 import type { Sweep } from '../platform/sweep.ts'
 import { responseQueue } from './background/claims.ts'
 import { deleteResponsesEndedBefore, RESPONSE_QUEUE, RESPONSE_TOPIC } from './stored/store/responses.ts'
@@ -21,7 +21,7 @@ export function responseSweeps(ctx: Context): Sweep[] {
   ]
 }
 
-/** Releases responses whose worker died. */
+/** Releases responses whose consumer died. */
 async function reclaimResponses(
   ctx: Pick<Context, 'db' | 'changes' | 'log'>,
   expired: { expired_seconds_max?: number },

@@ -2,7 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Context } from '../context.ts'
 import { BlobMissing } from '../platform/blobs/blobs.ts'
 import { ApiError, notFound } from '../platform/errors.ts'
-import { type Content, sendBytes } from '../platform/http/send-bytes.ts'
+import { type BlobContent, sendBytes } from '../platform/http/send-bytes.ts'
 import type { VideoJobRow } from './store.ts'
 import type { Variants } from './variants/prepare.ts'
 import { FORMS, type StoredVariant, VARIANTS, type Variant } from './variants/variant.ts'
@@ -21,7 +21,7 @@ export function readVariant(text: unknown): Variant {
 export async function sendContent(
   ctx: Context,
   variants: Variants,
-  { job, variant, shown = {} }: { job: VideoJobRow; variant: Variant; shown?: Partial<Content> },
+  { job, variant, shown = {} }: { job: VideoJobRow; variant: Variant; shown?: Partial<BlobContent> },
   call: Call,
 ): Promise<unknown> {
   const clip = clipOf(job)

@@ -3,7 +3,7 @@ import type { InputRole } from '../engines/video/contract.ts'
 import type { StoredFile } from '../files/store/files.ts'
 import { ChildError } from '../media/children/run.ts'
 import { FfmpegError } from '../media/ffmpeg/choose.ts'
-import { ProbeError, type ProbeFault, type Span } from '../media/probe/probe.ts'
+import { ProbeError, type ProbeFault, type TrackSpan } from '../media/probe/probe.ts'
 import type { Outcome } from './job.ts'
 import type { VideoJobRow } from './store.ts'
 
@@ -31,7 +31,7 @@ class InputProblem extends Error {
  * Throws InputProblem for a clip or sound that is not 2 to 15 seconds long. All that is sent counts, what an edit list hides included;
  * the silence that encoders put around a sound does not.
  */
-export function requireLength(spans: readonly Span[]): void {
+export function requireLength(spans: readonly TrackSpan[]): void {
   const seconds = Math.max(0, ...spans.map((span) => span.seconds))
   const long = spans.find((span) => span.seconds > DURATION_SECONDS.max + span.padding_seconds)
   if (long === undefined && seconds >= DURATION_SECONDS.min) return
@@ -39,7 +39,7 @@ export function requireLength(spans: readonly Span[]): void {
 }
 
 /** As `requireLength`, for the length that a sound turned out to have. */
-export function requireSoundLength(seconds: number, spans: readonly Span[]): void {
+export function requireSoundLength(seconds: number, spans: readonly TrackSpan[]): void {
   const padding = Math.max(0, ...spans.map((span) => span.padding_seconds))
   if (seconds > DURATION_SECONDS.max + padding + DECODED_SECONDS) throw wrongLength(seconds)
 }

@@ -11,10 +11,10 @@ export const STATUSES = [
   'failed',
   'canceled',
 ] as const
-export type Status = (typeof STATUSES)[number]
+export type JobStatus = (typeof STATUSES)[number]
 
 /** The statuses that may follow each status. `docs/states.md` and the trigger in the database are compared with it. Source: contract 4.3. */
-export const TRANSITIONS: Readonly<Record<Status, readonly Status[]>> = {
+export const TRANSITIONS: Readonly<Record<JobStatus, readonly JobStatus[]>> = {
   moderating: ['translating', 'failed', 'canceled'],
   translating: ['queued', 'failed', 'canceled'],
   queued: ['in_progress', 'failed', 'canceled'],
@@ -25,7 +25,7 @@ export const TRANSITIONS: Readonly<Record<Status, readonly Status[]>> = {
 }
 
 /** A terminal status never changes. */
-export function isTerminal(status: Status): boolean {
+export function isTerminal(status: JobStatus): boolean {
   return TRANSITIONS[status].length === 0
 }
 

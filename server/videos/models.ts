@@ -3,13 +3,13 @@ import type { VideoModelConfig } from '../config/config.ts'
 import type { Context } from '../context.ts'
 import type { Capabilities } from '../engines/video/contract.ts'
 import { poolCapabilities } from '../engines/video/pool.ts'
-import { type Endpoint, endpoint } from '../identity/caller/endpoint.ts'
+import { type Route, route } from '../identity/caller/route.ts'
 import { formatMoney } from '../platform/money.ts'
 import { VideoModelList, VideoModelView } from './schema.ts'
 
 const common = { auth: 'api_key_or_session', plain_400: true } as const
 
-const listModels = endpoint({
+const listModels = route({
   ...common,
   method: 'GET',
   path: '/v1/videos/models',
@@ -23,7 +23,7 @@ const listModels = endpoint({
 })
 
 /** An id may contain slashes, raw or percent-encoded. */
-const readModel = endpoint({
+const readModel = route({
   ...common,
   method: 'GET',
   path: '/v1/videos/models/*',
@@ -35,7 +35,7 @@ const readModel = endpoint({
   },
 })
 
-export const videoModelEndpoints: readonly Endpoint[] = [listModels, readModel]
+export const videoModelRoutes: readonly Route[] = [listModels, readModel]
 
 /** A catalog entry with the capabilities of its engine, so that clients know them before they submit. */
 function modelView(ctx: Pick<Context, 'config' | 'engines'>, model: VideoModelConfig): VideoModelView {

@@ -7,5 +7,5 @@ export const CANCEL_QUEUE = 'video-cancels'
 export const VIDEO_TOPIC = 'video'
 /** Topic of deleted jobs, as `<org_id>/<id>`: their rows no longer name the organization. */
 export const DELETED_TOPIC = 'video-deleted'
-/** Topic of canceled jobs, for the worker that holds them. */
+/** Topic of canceled jobs, for the consumer that holds them. */
 export const CANCEL_TOPIC = 'video-cancel'

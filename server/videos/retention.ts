@@ -2,7 +2,7 @@ import { deleteReleasedHolds } from '../billing/store.ts'
 import type { Context } from '../context.ts'
 import { removeUnneeded } from '../platform/blobs/remove.ts'
 import { addSeconds } from '../platform/clock.ts'
-import { RECLAIMED_TOPIC } from '../platform/queue/worker.ts'
+import { RECLAIMED_TOPIC } from '../platform/queue/consumer.ts'
 import type { Sweep } from '../platform/sweep.ts'
 import { deleteExpiredKeys } from './create/idempotency.ts'
 import { deleteRecordsUntil } from './moderation/records.ts'
@@ -32,7 +32,7 @@ export function videoSweeps(ctx: Context): Sweep[] {
   ]
 }
 
-/** Frees jobs, and cancellations, whose worker died. */
+/** Frees jobs, and cancellations, whose consumer died. */
 async function reclaimJobs(
   ctx: Pick<Context, 'db' | 'changes' | 'log'>,
   expired: { expired_seconds_max?: number },

@@ -1,8 +1,8 @@
 import { deleteReleasedHolds } from '../billing/store.ts'
 import type { Context } from '../context.ts'
 import { actorOf } from '../identity/activity/activity.ts'
-import { type Endpoint, endpoint } from '../identity/caller/endpoint.ts'
 import type { Principal } from '../identity/caller/principal.ts'
+import { type Route, route } from '../identity/caller/route.ts'
 import { recordDeletion, requireMayDelete } from '../identity/organization/deletions.ts'
 import { removeUnneeded } from '../platform/blobs/remove.ts'
 import { ApiError, notFound } from '../platform/errors.ts'
@@ -18,14 +18,14 @@ import { declaredFrameBytes, type Frame } from './create/frame.ts'
 import { readIdempotencyKey } from './create/idempotency.ts'
 import { readMultipartBody } from './create/multipart-body.ts'
 import { describeJob, isTerminal } from './job.ts'
-import { labelEndpoints } from './labels/routes.ts'
+import { labelRoutes } from './labels/routes.ts'
 import { listVideos } from './list/route.ts'
-import { videoModelEndpoints } from './models.ts'
+import { videoModelRoutes } from './models.ts'
 import { cancelJob, engineStops, isStalled } from './pipeline/cancel.ts'
 import type { Job } from './pipeline/store.ts'
 import { DELETED_TOPIC, VIDEO_TOPIC } from './queues.ts'
 import { AcceptanceView, AcceptTerms, ContentQuery, CreateVideo, DeletedVideo, VideoView, videoView } from './schema.ts'
-import { sharingEndpoints } from './sharing/routes.ts'
+import { sharingRoutes } from './sharing/routes.ts'
 import { deleteEndedJob, findJob } from './store.ts'
 import type { Variants } from './variants/prepare.ts'
 import { FORMS } from './variants/variant.ts'
@@ -35,7 +35,7 @@ const POLL_AFTER_MS = '10000'
 
 const common = { auth: 'api_key_or_session', plain_400: true } as const
 
-const readTerms = endpoint({
+const readTerms = route({
   ...common,
   method: 'GET',
   path: '/v1/videos/acceptance',
@@ -47,7 +47,7 @@ const readTerms = endpoint({
   },
 })
 
-const agreeToTerms = endpoint({
+const agreeToTerms = route({
   ...common,
   method: 'POST',
   path: '/v1/videos/acceptance',
@@ -67,7 +67,7 @@ const agreeToTerms = endpoint({
   },
 })
 
-const cancelVideo = endpoint({
+const cancelVideo = route({
   ...common,
   method: 'POST',
   path: '/v1/videos/:video_id/cancel',
@@ -83,7 +83,7 @@ const cancelVideo = endpoint({
   },
 })
 
-const deleteVideo = endpoint({
+const deleteVideo = route({
   ...common,
   method: 'DELETE',
   path: '/v1/videos/:video_id',
@@ -98,8 +98,8 @@ const deleteVideo = endpoint({
   },
 })
 
-function createVideo(gates: Gates): Endpoint {
-  return endpoint({
+function createVideo(gates: Gates): Route {
+  return route({
     ...common,
     method: 'POST',
     path: '/v1/videos',
@@ -152,13 +152,13 @@ type VideoRoutes = {
   variants: Variants
 }
 
-export function videoEndpoints({ cache, gates, variants }: VideoRoutes): readonly Endpoint[] {
+export function videoRoutes({ cache, gates, variants }: VideoRoutes): readonly Route[] {
   const find = async (ctx: Context, org_id: string, id: string) => {
     const job = await cache.read(ctx, org_id, requireVideoId(id))
     if (!job) throw notFound('video')
     return job
   }
-  const readVideo = endpoint({
+  const readVideo = route({
     ...common,
     method: 'GET',
     path: '/v1/videos/:video_id',
@@ -176,7 +176,7 @@ export function videoEndpoints({ cache, gates, variants }: VideoRoutes): readonl
       return sendPolled(request, reply, job)
     },
   })
-  const readContent = endpoint({
+  const readContent = route({
     ...common,
     method: 'GET',
     path: '/v1/videos/:video_id/content',
@@ -195,8 +195,8 @@ export function videoEndpoints({ cache, gates, variants }: VideoRoutes): readonl
   return [
     createVideo(gates),
     listVideos,
-    ...videoModelEndpoints,
-    ...labelEndpoints,
+    ...videoModelRoutes,
+    ...labelRoutes,
     readArchive,
     readTerms,
     agreeToTerms,
@@ -204,7 +204,7 @@ export function videoEndpoints({ cache, gates, variants }: VideoRoutes): readonl
     readContent,
     cancelVideo,
     deleteVideo,
-    ...sharingEndpoints(variants),
+    ...sharingRoutes(variants),
   ]
 }
 
@@ -219,10 +219,10 @@ function unknownUrl(id: string): ApiError {
   return new ApiError('unknown_url', `Unknown request URL. ${why ?? 'See /docs for the routes.'}`)
 }
 
-/** Video endpoints of the OpenAI API that are not offered here. Source: contract 5. */
+/** Video routes of the OpenAI API that are not offered here. Source: contract 5. */
 const NOT_OFFERED = /^\/v1\/videos\/(?:(edits|extensions|characters)(?:\/[^/]*)?|[^/]+\/(remix))\/?$/
 
-/** The message of the 404 for an OpenAI endpoint that is not offered; undefined for any other path. */
+/** The message of the 404 for an OpenAI route that is not offered; undefined for any other path. */
 export function explainNotOffered(path: string): string | undefined {
   const [, one, other] = NOT_OFFERED.exec(path) ?? []
   const call = one ?? other

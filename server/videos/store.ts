@@ -1,7 +1,7 @@
 import { type Generated, type JSONColumnType, sql } from 'kysely'
 import type { AspectRatio } from '../engines/video/contract.ts'
 import type { Db } from '../platform/db/db.ts'
-import { type FailureCode, type JobInput, type Status, TERMINAL } from './job.ts'
+import { type FailureCode, type JobInput, type JobStatus, TERMINAL } from './job.ts'
 import type { VariantColumns } from './variants/variant.ts'
 
 export type VideoJobRow = VariantColumns & {
@@ -17,7 +17,7 @@ export type VideoJobRow = VariantColumns & {
   seconds: number
   aspect_ratio: AspectRatio
   inputs: JobInput[]
-  status: Status
+  status: JobStatus
   error_code: FailureCode | null
   error_message: string | null
   /** Of the deny list, for a prompt that it blocked. */

@@ -21,7 +21,7 @@ export const ATTEMPT_ERRORS = [
 export type AttemptError = (typeof ATTEMPT_ERRORS)[number]
 
 /** What came of sending one event once. `error` is null after a 2xx; `status_code` and `response` are null without an answer. */
-export type Attempt = {
+export type DeliveryAttempt = {
   sent_at: Date
   status_code: number | null
   error: AttemptError | null
@@ -55,7 +55,7 @@ export async function attempt(
   endpoint: EndpointRow,
   event: Omit<EventRow, 'org_id'>,
   options: AttemptOptions = {},
-): Promise<Attempt> {
+): Promise<DeliveryAttempt> {
   const now = ctx.clock.now()
   const secrets = signingSecrets(ctx, endpoint, now)
   if (secrets === null) return failed('secret_unreadable', now)
@@ -105,7 +105,7 @@ function answered(
   status_code: number,
   retry_after: string | string[] | undefined,
   now: Date,
-): Pick<Attempt, 'status_code' | 'error' | 'retry_after_seconds'> {
+): Pick<DeliveryAttempt, 'status_code' | 'error' | 'retry_after_seconds'> {
   if (status_code >= 200 && status_code < 300) return { status_code, error: null, retry_after_seconds: null }
   const error = status_code >= 300 && status_code < 400 ? 'redirect' : 'status'
   const asked = status_code === 429 || status_code === 503 ? secondsOf(retry_after, now) : null
@@ -135,6 +135,6 @@ const FAULTS: Readonly<Record<Exclude<OutboundError['reason'], 'aborted'>, Attem
  */
 const NO_ADDRESS = /^(ENOTFOUND|ENODATA|ESERVFAIL|EREFUSED|EFORMERR|ENOTIMP|EBADNAME|EBADRESP|ETIMEOUT|EAI_[A-Z]+)$/
 
-function failed(error: AttemptError, sent_at: Date): Attempt {
+function failed(error: AttemptError, sent_at: Date): DeliveryAttempt {
   return { sent_at, status_code: null, error, retry_after_seconds: null, response: null }
 }

@@ -8,7 +8,7 @@ import { addSeconds } from '../platform/clock.ts'
 import type { Tx } from '../platform/db/db.ts'
 import { writeGroupOrEach } from '../platform/db/groups.ts'
 import { failpoint } from '../platform/failpoint.ts'
-import { type Attempt, type AttemptOptions, attempt } from './attempt.ts'
+import { type AttemptOptions, attempt, type DeliveryAttempt } from './attempt.ts'
 import { webhookMetrics } from './metrics.ts'
 import { nextTry } from './schedule.ts'
 import {
@@ -53,7 +53,7 @@ async function sendTo(ctx: Context, endpoint: EndpointRow, delivery: ClaimedDeli
 }
 
 /** `sent` is null when the endpoint is gone or disabled. */
-type Sent = { delivery: ClaimedDelivery; sent: (Attempt & { url: string }) | null }
+type Sent = { delivery: ClaimedDelivery; sent: (DeliveryAttempt & { url: string }) | null }
 
 /** `off`: the endpoint is disabled, and what waits for it is to be skipped; once for each endpoint. */
 async function writeTogether(ctx: Context, group: readonly Sent[]): Promise<Array<{ off: boolean }>> {
@@ -91,7 +91,7 @@ async function findGone(tx: Tx, group: readonly Sent[]): Promise<Set<Sent>> {
   return new Set(gone.filter(({ delivery, sent }) => urls.get(delivery.subscription_id) === sent!.url))
 }
 
-function rowOf(delivery: ClaimedDelivery, sent: Attempt & { url: string }, number: number): AttemptRow {
+function rowOf(delivery: ClaimedDelivery, sent: DeliveryAttempt & { url: string }, number: number): AttemptRow {
   const { sent_at, url, status_code, error, response } = sent
   return {
     ...{ delivery_id: delivery.id, number, org_id: delivery.org_id, sent_at, status_code, error },
@@ -100,7 +100,7 @@ function rowOf(delivery: ClaimedDelivery, sent: Attempt & { url: string }, numbe
   }
 }
 
-function noted(id: string, { url, error, status_code }: Attempt & { url: string }): AttemptOutcome {
+function noted(id: string, { url, error, status_code }: DeliveryAttempt & { url: string }): AttemptOutcome {
   return { id, url, outcome: error === null ? 'succeeded' : status_code === 410 ? 'gone' : 'failed' }
 }
 

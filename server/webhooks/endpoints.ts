@@ -20,10 +20,10 @@ import { openShares } from '../platform/fair-queue.ts'
 import { firstId, isId, newId } from '../platform/ids.ts'
 import { parseMoney } from '../platform/money.ts'
 import { OutboundError } from '../platform/outbound/error.ts'
-import { RECLAIMED_TOPIC } from '../platform/queue/worker.ts'
+import { RECLAIMED_TOPIC } from '../platform/queue/consumer.ts'
 import { requireAllowedUrl } from './attempt.ts'
 import type { CreateEndpoint, Redeliver, UpdateEndpoint } from './schema.ts'
-import { hintOf, mintSecret, sealSecret } from './secrets.ts'
+import { mintSecret, sealSecret, signingSecretHint } from './secrets.ts'
 import {
   countEndpoints,
   deleteEndpoint,
@@ -44,14 +44,14 @@ const OVERLAP_SECONDS = 86_400
 const FIRST_SKIP = { batches_max: 1 }
 const SKIP_BEFORE_START = { batches_max: 200 }
 
-export type Endpoint = { endpoint: EndpointRow; subscription: SubscriptionRow }
+export type SubscribedEndpoint = { endpoint: EndpointRow; subscription: SubscriptionRow }
 
 /** Creates an endpoint. `secret` is returned here and never again. Throws ApiError `permission_denied`, `invalid_value` or `conflict`. */
 export async function createEndpoint(
   ctx: Context,
   principal: Principal,
   body: Static<typeof CreateEndpoint>,
-): Promise<Endpoint & { secret: string }> {
+): Promise<SubscribedEndpoint & { secret: string }> {
   requireManager(principal)
   const url = readUrl(ctx, body.url)
   const now = ctx.clock.now()
@@ -60,7 +60,7 @@ export async function createEndpoint(
   const secret = mintSecret()
   const endpoint: EndpointRow = {
     ...{ id, org_id, name: body.name, url, created_at: now, updated_at: now },
-    ...{ secret: sealSecret(ctx, id, secret), secret_hint: hintOf(secret) },
+    ...{ secret: sealSecret(ctx, id, secret), secret_hint: signingSecretHint(secret) },
     ...{ previous_secret: null, previous_secret_until: null, disabled_reason: null, failing_since: null },
   }
   const subscription: SubscriptionRow = {
@@ -80,7 +80,11 @@ export async function createEndpoint(
 }
 
 /** Throws ApiError `permission_denied`, and the one 404 for endpoints that are unknown, foreign or not even named like one. */
-export async function readEndpoint(ctx: Pick<Context, 'db'>, principal: Principal, id: string): Promise<Endpoint> {
+export async function readEndpoint(
+  ctx: Pick<Context, 'db'>,
+  principal: Principal,
+  id: string,
+): Promise<SubscribedEndpoint> {
   requireManager(principal)
   const endpoint = isId('webhook_endpoint', id) ? await findEndpoint(ctx.db, principal.org_id, id) : null
   const subscription = endpoint && (await findSubscriptions(ctx.db, [id])).get(id)
@@ -93,7 +97,7 @@ export async function changeEndpoint(
   ctx: Context,
   principal: Principal,
   { id, body }: { id: string; body: Static<typeof UpdateEndpoint> },
-): Promise<Endpoint> {
+): Promise<SubscribedEndpoint> {
   const url = body.url === undefined ? undefined : readUrl(ctx, body.url)
   if (body.enabled) {
     await readEndpoint(ctx, principal, id)
@@ -138,12 +142,12 @@ export async function rotateSecret(
   ctx: Context,
   principal: Principal,
   { id, keep_old }: { id: string; keep_old: boolean },
-): Promise<Endpoint & { secret: string }> {
+): Promise<SubscribedEndpoint & { secret: string }> {
   const now = ctx.clock.now()
   const secret = mintSecret()
   await changing(ctx, principal, id, async (tx, endpoint) => {
     await updateEndpoint(tx, id, {
-      ...{ secret: sealSecret(ctx, id, secret), secret_hint: hintOf(secret), updated_at: now },
+      ...{ secret: sealSecret(ctx, id, secret), secret_hint: signingSecretHint(secret), updated_at: now },
       previous_secret: keep_old ? endpoint.secret : null,
       previous_secret_until: keep_old ? addSeconds(now, OVERLAP_SECONDS) : null,
     })

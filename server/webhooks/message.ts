@@ -2,10 +2,10 @@ import { Webhook } from 'standardwebhooks'
 import type { EventRow } from '../events/store/events.ts'
 import { unixSeconds } from '../platform/clock.ts'
 
-export type Message = { body: string; headers: Record<string, string> }
+export type SignedMessage = { body: string; headers: Record<string, string> }
 
 /** An event signed at `now` with each of the secrets, as Standard Webhooks has it. */
-export function signedMessage(event: Omit<EventRow, 'org_id'>, secrets: readonly string[], now: Date): Message {
+export function signedMessage(event: Omit<EventRow, 'org_id'>, secrets: readonly string[], now: Date): SignedMessage {
   const body = eventBody(event)
   const signatures = secrets.map((secret) => new Webhook(secret).sign(event.id, now, body))
   return { body, headers: eventHeaders(event.id, now, signatures.join(' ')) }

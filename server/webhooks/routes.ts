@@ -2,7 +2,7 @@ import { EVENT_TYPES } from '../events/event.ts'
 import { listAttempts } from '../events/store/attempts.ts'
 import { findDelivery, listDeliveries } from '../events/store/deliveries.ts'
 import { findSubscriptions } from '../events/store/subscriptions.ts'
-import { type Endpoint, endpoint } from '../identity/caller/endpoint.ts'
+import { type Route, route } from '../identity/caller/route.ts'
 import { requireManager } from '../identity/members/members.ts'
 import { notFound } from '../platform/errors.ts'
 import { abortOnLeaving } from '../platform/http/abort-on-disconnect.ts'
@@ -17,13 +17,13 @@ import {
   DeliveryQuery,
   deliveryDetail,
   deliveryView,
+  ENDPOINT_PAGE,
   EndpointList,
   EndpointQuery,
   EndpointView,
   EndpointWithSecret,
   EventTypeList,
   endpointView,
-  PAGE,
   Redeliver,
   RedeliverResult,
   RotateSecret,
@@ -38,11 +38,11 @@ const PATH = '/v1/webhook_endpoints'
 const ONE = `${PATH}/:webhook_endpoint_id`
 
 /** Webhook endpoints: those of the caller's organization, for its owners and admins. */
-export function webhookEndpoints(): readonly Endpoint[] {
+export function webhookRoutes(): readonly Route[] {
   return [create, list, read, change, remove, rotate, test(openTrials()), deliveries, delivery, again, eventTypes]
 }
 
-const create = endpoint({
+const create = route({
   method: 'POST',
   path: PATH,
   auth: 'api_key_or_session',
@@ -61,7 +61,7 @@ const create = endpoint({
   },
 })
 
-const list = endpoint({
+const list = route({
   method: 'GET',
   path: PATH,
   auth: 'api_key_or_session',
@@ -72,7 +72,7 @@ const list = endpoint({
   errors: ['permission_denied'],
   async handle(ctx, { principal, query }) {
     requireManager(principal)
-    const position = positionOf('webhook_endpoint', query, PAGE)
+    const position = positionOf('webhook_endpoint', query, ENDPOINT_PAGE)
     const rows = await listEndpoints(ctx.db, principal.org_id, position)
     const subscriptions = await findSubscriptions(
       ctx.db,
@@ -83,7 +83,7 @@ const list = endpoint({
   },
 })
 
-const read = endpoint({
+const read = route({
   method: 'GET',
   path: ONE,
   auth: 'api_key_or_session',
@@ -97,7 +97,7 @@ const read = endpoint({
   },
 })
 
-const change = endpoint({
+const change = route({
   method: 'POST',
   path: ONE,
   auth: 'api_key_or_session',
@@ -113,7 +113,7 @@ const change = endpoint({
   },
 })
 
-const remove = endpoint({
+const remove = route({
   method: 'DELETE',
   path: ONE,
   auth: 'api_key_or_session',
@@ -128,7 +128,7 @@ const remove = endpoint({
   },
 })
 
-const rotate = endpoint({
+const rotate = route({
   method: 'POST',
   path: `${ONE}/rotate_secret`,
   auth: 'api_key_or_session',
@@ -150,7 +150,7 @@ const rotate = endpoint({
 })
 
 const test = (trial: ReturnType<typeof openTrials>) =>
-  endpoint({
+  route({
     method: 'POST',
     path: `${ONE}/test`,
     auth: 'api_key_or_session',
@@ -165,7 +165,7 @@ const test = (trial: ReturnType<typeof openTrials>) =>
     },
   })
 
-const deliveries = endpoint({
+const deliveries = route({
   method: 'GET',
   path: `${ONE}/deliveries`,
   auth: 'api_key_or_session',
@@ -176,7 +176,7 @@ const deliveries = endpoint({
   errors: ['permission_denied'],
   async handle(ctx, { principal, params, query }) {
     const subscription_id = params.webhook_endpoint_id!
-    const position = positionOf('event', query, PAGE)
+    const position = positionOf('event', query, ENDPOINT_PAGE)
     await readEndpoint(ctx, principal, subscription_id)
     const which = { org_id: principal.org_id, subscription_id, state: query.state ?? null }
     const rows = await listDeliveries(ctx.db, which, position)
@@ -188,7 +188,7 @@ const deliveries = endpoint({
   },
 })
 
-const delivery = endpoint({
+const delivery = route({
   method: 'GET',
   path: `${ONE}/deliveries/:event_id`,
   auth: 'api_key_or_session',
@@ -206,7 +206,7 @@ const delivery = endpoint({
   },
 })
 
-const again = endpoint({
+const again = route({
   method: 'POST',
   path: `${ONE}/redeliver`,
   auth: 'api_key_or_session',
@@ -223,7 +223,7 @@ const again = endpoint({
   },
 })
 
-const eventTypes = endpoint({
+const eventTypes = route({
   method: 'GET',
   path: '/v1/webhook_event_types',
   auth: 'api_key_or_session',

@@ -147,9 +147,9 @@ export const RedeliverResult = Type.Object({
 export type RedeliverResult = Static<typeof RedeliverResult>
 export const EventTypeList = Type.Object({ object: Type.Literal('list'), data: Type.Array(EventTypeSchema) })
 
-export const PAGE = { default: 20, max: 100 } as const
-export const EndpointQuery = Type.Object(listQuery(PAGE))
-export const DeliveryQuery = Type.Object({ ...listQuery(PAGE), state: Type.Optional(State) })
+export const ENDPOINT_PAGE = { default: 20, max: 100 } as const
+export const EndpointQuery = Type.Object(listQuery(ENDPOINT_PAGE))
+export const DeliveryQuery = Type.Object({ ...listQuery(ENDPOINT_PAGE), state: Type.Optional(State) })
 
 export function endpointView(endpoint: EndpointRow, subscription: SubscriptionRow): EndpointView {
   const seconds = (date: Date | null) => (date === null ? null : unixSeconds(date))

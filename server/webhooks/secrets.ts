@@ -9,7 +9,7 @@ export function mintSecret(): string {
 }
 
 /** What listings show of a secret. */
-export function hintOf(secret: string): string {
+export function signingSecretHint(secret: string): string {
   return `whsec_...${secret.slice(-4)}`
 }
 

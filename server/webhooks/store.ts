@@ -169,7 +169,7 @@ export async function listEndpointsOfAnyOrg(
   return query.limit(limit + 1).execute()
 }
 
-/** For the worker, which acts for no caller. */
+/** For the consumer, which acts for no caller. */
 export async function findEndpointOfAnyOrg(db: Db, id: string): Promise<EndpointRow | null> {
   return (await db.selectFrom('webhook_endpoints').selectAll().where('id', '=', id).executeTakeFirst()) ?? null
 }

@@ -6,7 +6,7 @@ import { findSkippable, skipPending } from '../events/store/skipped.ts'
 import { isSecretInUse } from '../nodes/join.ts'
 import { addSeconds } from '../platform/clock.ts'
 import type { Db } from '../platform/db/db.ts'
-import { RECLAIMED_TOPIC } from '../platform/queue/worker.ts'
+import { RECLAIMED_TOPIC } from '../platform/queue/consumer.ts'
 import type { Sweep } from '../platform/sweep.ts'
 import { resealer } from './secrets.ts'
 import { listSealed, replaceSealed } from './store.ts'
@@ -31,7 +31,7 @@ export function webhookSweeps(ctx: Context): Sweep[] {
   ]
 }
 
-/** Releases deliveries whose worker died. */
+/** Releases deliveries whose consumer died. */
 async function reclaimDeliveries(
   ctx: Pick<Context, 'db' | 'changes' | 'log'>,
   expired: { expired_seconds_max?: number },

@@ -8,7 +8,7 @@ import { takeBackup } from '../../server/cli/admin/backup/take.ts'
 import { copyBlobs } from '../../server/platform/blobs/copy.ts'
 import { diskBlobs } from '../../server/platform/blobs/disk.ts'
 import { s3Blobs } from '../../server/platform/blobs/s3/s3.ts'
-import { holdBlobs } from '../../server/platform/db/copy/backup-lock.ts'
+import { lockBlobs } from '../../server/platform/db/copy/backup-lock.ts'
 import { testBucket } from '../support/bucket/bucket.ts'
 import { damageObject } from '../support/bucket/storage.ts'
 import { runCommand, runKinora } from '../support/command.ts'
@@ -54,7 +54,7 @@ test('a second backup of one database is refused while one is being taken', asyn
   await holder.query('select pg_advisory_lock(7301950160)')
   const client = new pg.Client({ connectionString: database.url })
   await client.connect()
-  await assert.rejects(holdBlobs(client, { wait_seconds: 0.1 }), /Another backup of this database is being taken/)
+  await assert.rejects(lockBlobs(client, { wait_seconds: 0.1 }), /Another backup of this database is being taken/)
   await Promise.all([holder.end(), client.end()])
 })
 

@@ -43,7 +43,7 @@ test('a service logs once that it lost the connections that hold and hear the da
     await external.drop()
   })
   const logged: string[] = []
-  const note = (event: string) => void (/^(announcements|database_hold)_/.test(event) && logged.push(event))
+  const note = (event: string) => void (/^(announcements|database_lock)_/.test(event) && logged.push(event))
   const serving = await dir.serve({ DATABASE_URL: proxy.url }, { ...silentLog, warn: note, info: note })
   assert.deepEqual(logged, [])
   proxy.cut()
@@ -51,6 +51,6 @@ test('a service logs once that it lost the connections that hold and hear the da
   proxy.restore()
   while (logged.length < 4) await pause(5)
   await serving.stop()
-  const expected = ['announcements_back', 'announcements_lost', 'database_hold_back', 'database_hold_lost']
+  const expected = ['announcements_back', 'announcements_lost', 'database_lock_back', 'database_lock_lost']
   assert.deepEqual(logged.toSorted(), expected)
 })

@@ -36,7 +36,7 @@ test('an HTTP process that was killed is replaced and counted; while the databas
   const restarts = async () => sumOf(await scrape(), 'kinora_http_process_restarts_total')
   assert.equal(await restarts(), 0)
   const healthy = await scrape()
-  const died = printed(child, 'stderr', /http_worker_died/)
+  const died = printed(child, 'stderr', /http_process_died/)
   process.kill(httpProcesses(child.pid!)[0]!, 'SIGKILL')
   await died
   while ((await restarts()) < 1) await pause(20)

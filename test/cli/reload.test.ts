@@ -91,7 +91,7 @@ test('an HTTP process that replaces a dead one starts with the newest settings',
   write({ name: 'Fifth' })
   const { processes } = await adminReload()
   const others = processes.map(({ pid }: { pid: number }) => pid).filter((pid: number) => pid !== child.pid)
-  const died = printed(child, 'stderr', /http_worker_died/)
+  const died = printed(child, 'stderr', /http_process_died/)
   process.kill(others[0], 'SIGKILL')
   await died
   assert.deepEqual(await names(), ['Fifth'])

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { after, afterEach, before, test } from 'node:test'
 import { armFailpoint } from '../../server/platform/failpoint.ts'
 import type { Outcome } from '../../server/videos/job.ts'
-import { type Applied, advance } from '../../server/videos/pipeline/advance.ts'
+import { type AppliedOutcome, advance } from '../../server/videos/pipeline/advance.ts'
 import { cancelJob } from '../../server/videos/pipeline/cancel.ts'
 import type { Job } from '../../server/videos/pipeline/store.ts'
 import { newAttempt } from '../../server/videos/render/attempt.ts'
@@ -103,7 +103,7 @@ test('a hold that was already settled keeps its own job from ending, and no othe
 test('when one group holds an end and a cancellation of the same job, exactly one is written', async () => {
   for (let round = 0; round < 5; round++) {
     const [job] = await claimed(1)
-    const [ended, canceled]: Array<Applied | null> = await Promise.all([
+    const [ended, canceled]: Array<AppliedOutcome | null> = await Promise.all([
       advance(service.app.ctx, job!, outcome),
       advance(service.app.ctx, { ...job!, claim_id: null }, { to: 'canceled' }),
     ])

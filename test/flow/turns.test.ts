@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { recordEvents } from '../../server/events/store/events.ts'
 import { mintKey } from '../../server/identity/keys/format.ts'
 import { turnOwner } from '../../server/platform/turns.ts'
-import { startDeliveryWorker } from '../../server/webhooks/delivery-worker.ts'
+import { startDeliveryConsumer } from '../../server/webhooks/delivery-consumer.ts'
 import { SCRIPTED_CONFIG, scriptedEngines } from '../laws/scripted-app.ts'
 import { newCustomer, startApp, videoBody } from '../support/http/app.ts'
 import { startChatApp } from '../support/http/chat-app.ts'
@@ -34,7 +34,7 @@ test('the delivery of an event takes the turns of its organization', async (t) =
   const event = { org_id: person.org_id, type: 'video.completed' as const, subject_id: 'video_1' }
   await app.ctx.db.transaction().execute((tx) => recordEvents(tx, [event], app.clock.now()))
   const { promise: owner, resolve } = Promise.withResolvers<string>()
-  const worker = startDeliveryWorker(app.ctx, {
+  const worker = startDeliveryConsumer(app.ctx, {
     sole: false,
     lookup(_name, _options, callback) {
       resolve(turnOwner())

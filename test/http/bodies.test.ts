@@ -4,7 +4,7 @@ import { once } from 'node:events'
 import { after, before, test } from 'node:test'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib'
-import type { Endpoint } from '../../server/identity/caller/endpoint.ts'
+import type { Route } from '../../server/identity/caller/route.ts'
 import { openByteBudget } from '../../server/platform/http/body/byte-budget.ts'
 import { DECODER_BYTES } from '../../server/platform/http/body/coded.ts'
 import { OPEN_BODY_BYTES_MAX } from '../../server/platform/http/body/parsers.ts'
@@ -28,8 +28,8 @@ before(async () => {
 })
 after(() => app.close())
 
-const isOpen = ({ auth }: Endpoint) => auth === 'none' || auth === 'signed_url'
-const pathOf = ({ path }: Endpoint) => path.replace(/:\w+/g, 'x')
+const isOpen = ({ auth }: Route) => auth === 'none' || auth === 'signed_url'
+const pathOf = ({ path }: Route) => path.replace(/:\w+/g, 'x')
 
 /** The answer to a head whose body never comes: who waits for the body has none to give. */
 async function answerToHead(...lines: string[]): Promise<RawAnswer> {
@@ -56,7 +56,7 @@ test('404 for an unknown URL before its body arrives, and the connection does no
 })
 
 test('401 before the body arrives on every route with a credential', async () => {
-  for (const endpoint of app.app.endpoints.filter((each) => !isOpen(each))) {
+  for (const endpoint of app.app.routes.filter((each) => !isOpen(each))) {
     for (const credential of ['x: y', 'authorization: Bearer wrong']) {
       const type = endpoint.accepts?.includes('multipart') ? 'multipart/form-data; boundary=x' : 'application/json'
       const head = [`${endpoint.method} ${pathOf(endpoint)} HTTP/1.1`, `content-type: ${type}`, credential]
@@ -74,7 +74,7 @@ test('405, and the answers of routes that take no body, come before the body of 
 })
 
 test('413 over 16 KiB on every route that needs no credential, declared or streamed', async () => {
-  const routes = app.app.endpoints.filter((each) => isOpen(each) && each.body)
+  const routes = app.app.routes.filter((each) => isOpen(each) && each.body)
   assert.ok(routes.length >= 3)
   for (const { method, path } of routes) {
     const head = [`${method} ${path} HTTP/1.1`, 'content-type: application/json']
@@ -175,7 +175,7 @@ test('a compressed body counts what was received of it and its decoder, also whe
 })
 
 test('415 for a compressed body on every route that needs no credential, before it is decoded', async () => {
-  const routes = app.app.endpoints.filter((each) => isOpen(each) && each.body)
+  const routes = app.app.routes.filter((each) => isOpen(each) && each.body)
   for (const { method, path } of routes) {
     for (const coding of ['gzip', 'deflate', 'br', 'zstd', 'compress']) {
       const lines = ['content-type: application/json', `content-encoding: ${coding}`, 'content-length: 100']

@@ -39,7 +39,7 @@ test('docs/contract.md names every route, and none that is not there but for tho
     }),
   )
   const promised = new Set(named.filter(({ planned }) => !planned).map(({ route }) => route))
-  const registered = new Set(app.app.endpoints.map(({ method, path }) => normal(method, path)))
+  const registered = new Set(app.app.routes.map(({ method, path }) => normal(method, path)))
   assert.deepEqual(
     [...registered].filter((route) => !promised.has(route)).sort(),
     [],
@@ -135,7 +135,7 @@ test('every route of /v1 is on a page of docs/api', () => {
   const pages = filesMatching(['docs/api/*.md'])
     .map(({ text }) => text)
     .join('\n')
-  const routes = app.app.endpoints.map(({ path }) => path).filter((path) => path.startsWith('/v1/'))
+  const routes = app.app.routes.map(({ path }) => path).filter((path) => path.startsWith('/v1/'))
   assert.ok(routes.length > 15)
   const missing = routes.filter((path) => !pages.includes(path.replace(/:(\w+)/g, '{$1}').replace(/\*$/, '')))
   assert.deepEqual([...new Set(missing)], [])

@@ -5,7 +5,7 @@ import { after, before, test } from 'node:test'
 import { Compile } from 'typebox/compile'
 import { openApiPath } from '../../server/api-docs/openapi/document.ts'
 import { JAPANESE } from '../../server/api-docs/page/japanese.ts'
-import type { Endpoint } from '../../server/identity/caller/endpoint.ts'
+import type { Route } from '../../server/identity/caller/route.ts'
 import { startApp, type TestApp } from '../support/http/app.ts'
 import { effortOf } from '../support/processor-time.ts'
 
@@ -78,16 +78,16 @@ test('every text of an endpoint, a part or a field is there in Japanese too', as
   assert.deepEqual(missing, [], 'to be added to server/api-docs/page/japanese.ts')
 })
 
-const nameOf = (each: Endpoint) => `${each.method} ${openApiPath(each)}`
+const nameOf = (each: Route) => `${each.method} ${openApiPath(each)}`
 
 /** Ranges are written in the language of the page. */
 const isBare = (text: string) => /^\d+ to \d+ elements\.$/.test(text)
 
 test('every call that takes JSON shows a body that its schema accepts', async () => {
-  const taking = app.app.endpoints.filter(
+  const taking = app.app.routes.filter(
     ({ internal, body, accepts = ['json'] }) => !internal && body && accepts.includes('json'),
   )
-  const shown = app.app.endpoints.filter(({ example }) => example !== undefined)
+  const shown = app.app.routes.filter(({ example }) => example !== undefined)
   assert.deepEqual(taking.map(nameOf).sort(), shown.map(nameOf).sort())
   for (const each of taking) {
     assert.deepEqual([...Compile(each.body!).Errors(each.example)], [], each.path)

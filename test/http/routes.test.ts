@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import type { Endpoint } from '../../server/identity/caller/endpoint.ts'
+import type { Route } from '../../server/identity/caller/route.ts'
 import { newCustomer, startApp, type TestApp, type TestPerson } from '../support/http/app.ts'
 import { rawConnection } from '../support/http/raw-http.ts'
 import { type Caller, send } from '../support/http/send.ts'
@@ -36,16 +36,16 @@ before(async () => {
 })
 after(() => app.close())
 
-const nameOf = ({ method, path }: Endpoint) => `${method} ${path}`
-const guarded = () => app.app.endpoints.filter(({ auth }) => auth !== 'none' && auth !== 'signed_url')
-const pathOf = ({ path }: Endpoint) => path.replace(/:\w+/g, 'x')
-const call = (endpoint: Endpoint, caller: Caller) =>
+const nameOf = ({ method, path }: Route) => `${method} ${path}`
+const guarded = () => app.app.routes.filter(({ auth }) => auth !== 'none' && auth !== 'signed_url')
+const pathOf = ({ path }: Route) => path.replace(/:\w+/g, 'x')
+const call = (endpoint: Route, caller: Caller) =>
   send(app, endpoint.method, pathOf(endpoint), caller, endpoint.method === 'GET' ? undefined : {})
 
 const UNAUTHENTICATED = { status: 401, type: 'authentication_error' }
 
 test('the routes that need no credential are these and no others', () => {
-  const open = app.app.endpoints.filter((each) => !guarded().includes(each)).map(nameOf)
+  const open = app.app.routes.filter((each) => !guarded().includes(each)).map(nameOf)
   const known = new Set(OPEN)
   assert.deepEqual(
     open.filter((name) => !known.has(name) && !name.startsWith('GET /docs')),
@@ -107,8 +107,8 @@ test('403 on every route that changes something, for a login used from another s
 })
 
 test('405 with the methods there are, on every path, only for callers that are known', async () => {
-  const paths = new Map<string, Endpoint[]>()
-  for (const endpoint of app.app.endpoints) paths.set(endpoint.path, [...(paths.get(endpoint.path) ?? []), endpoint])
+  const paths = new Map<string, Route[]>()
+  for (const endpoint of app.app.routes) paths.set(endpoint.path, [...(paths.get(endpoint.path) ?? []), endpoint])
   for (const [path, endpoints] of paths) {
     const first = endpoints[0]!
     const method = ['PUT', 'PATCH', 'DELETE', 'OPTIONS'].find(
@@ -142,7 +142,7 @@ test('405 for TRACE, which clients of the standard library cannot send', async (
 })
 
 test('415 on every route with a JSON body for one of another type, before its shape is looked at', async () => {
-  const routes = app.app.endpoints.filter(({ body, accepts }) => body && (accepts ?? ['json']).includes('json'))
+  const routes = app.app.routes.filter(({ body, accepts }) => body && (accepts ?? ['json']).includes('json'))
   for (const endpoint of routes) {
     const credential: Record<string, string> =
       endpoint.auth === 'session' ? { cookie: person.cookie } : { authorization: `Bearer ${person.key}` }

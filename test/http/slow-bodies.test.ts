@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict'
 import { text } from 'node:stream/consumers'
 import { test } from 'node:test'
-import { endpoint } from '../../server/identity/caller/endpoint.ts'
+import { route } from '../../server/identity/caller/route.ts'
 import { startApp } from '../support/http/app.ts'
 import { rawConnection } from '../support/http/raw-http.ts'
 import { send } from '../support/http/send.ts'
 
 test('a body that drips past its time is cut off on every route: of forms, without a body, unknown; an upload that pauses for as long', async () => {
   const echo = (path: string, accepts: Array<'json' | 'multipart'>) =>
-    endpoint({
+    route({
       method: 'POST',
       path,
       auth: 'none',

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, afterEach, before, test } from 'node:test'
-import type { Endpoint } from '../../server/identity/caller/endpoint.ts'
+import type { Route } from '../../server/identity/caller/route.ts'
 import {
   INSTANT_CONFIG,
   newColleague,
@@ -131,15 +131,15 @@ async function organization() {
   }
 }
 
-const nameOf = ({ method, path }: Endpoint) => `${method} ${path}`
+const nameOf = ({ method, path }: Route) => `${method} ${path}`
 /** The token of a share link is no id: whoever has it may see the clip. */
-const withParams = () => app.app.endpoints.filter(({ path }) => path.includes(':') && !path.startsWith('/s/:token'))
+const withParams = () => app.app.routes.filter(({ path }) => path.includes(':') && !path.startsWith('/s/:token'))
 
 /** An id of the same form that nobody has. */
 const missing = (id: string) => id.replace(/[0-9A-Z]{26}$|[0-9a-f]{48}$/, (end) => '0'.repeat(end.length))
 
 /** Status, body and headers with the id and what differs between any two answers taken out. */
-async function seen(endpoint: Endpoint, id: string, caller: Caller) {
+async function seen(endpoint: Route, id: string, caller: Caller) {
   const path = endpoint.path.replace(/:\w+/, id)
   const answer = await send(app, endpoint.method, path, caller, ROUTES[nameOf(endpoint)]!.body)
   const { date: _, 'x-request-id': request_id, ...headers } = Object.fromEntries(answer.headers)
@@ -148,7 +148,7 @@ async function seen(endpoint: Endpoint, id: string, caller: Caller) {
 }
 
 /** The credentials a route takes: both where it takes both. */
-function callersOf(endpoint: Endpoint, person: TestPerson): Caller[] {
+function callersOf(endpoint: Route, person: TestPerson): Caller[] {
   const browser = { cookie: person.cookie }
   const key = { key: person.key }
   if (endpoint.auth === 'signed_url') return [{}]
@@ -202,7 +202,7 @@ test('nothing another organization tried has changed anything', async () => {
 })
 
 test('no list shows a row of another organization, whoever asks and wherever the page begins', async () => {
-  const lists = app.app.endpoints.filter(
+  const lists = app.app.routes.filter(
     ({ method, query }) => method === 'GET' && query && 'after' in (query as { properties?: object }).properties!,
   )
   assert.ok(lists.length >= 5, 'lists were found by their query')

@@ -113,7 +113,7 @@ for (const { title, ...request } of CORPUS) {
 
 law('no request makes a 5xx, breaks the envelope, shows another organization or unbalances the books', async (seed) => {
   const known = { ids, pictures, model: 'instant-1' }
-  const endpoints = app.app.endpoints.filter(({ path }) => !LEFT_OUT.test(path))
+  const endpoints = app.app.routes.filter(({ path }) => !LEFT_OUT.test(path))
   const weights = endpoints.map((endpoint) => ({
     weight: endpoint.body ? 4 : 1,
     arbitrary: requestsFor(endpoint, known),

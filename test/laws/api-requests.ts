@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import type { Endpoint } from '../../server/identity/caller/endpoint.ts'
+import type { Route } from '../../server/identity/caller/route.ts'
 import type { JsonSchema } from '../../server/platform/schema/explain.ts'
 
 /** One request as it is printed, replayed and kept in the corpus. `body` is UTF-8 text; null sends none. */
@@ -16,7 +16,7 @@ export type FuzzRequest = {
 export type Known = { ids: readonly string[]; pictures: readonly string[]; model: string }
 
 /** Requests near what the endpoint takes: its own schemas, bent. */
-export function requestsFor(endpoint: Endpoint, known: Known): fc.Arbitrary<FuzzRequest> {
+export function requestsFor(endpoint: Route, known: Known): fc.Arbitrary<FuzzRequest> {
   const params = fc.array(
     fc.oneof({ weight: 3, arbitrary: fc.constantFrom(...known.ids) }, { weight: 1, arbitrary: odd_text }),
     { minLength: 3, maxLength: 3 },
@@ -114,7 +114,7 @@ const odd_headers = fc.oneof(
   ),
 )
 
-function queryOf({ query }: Endpoint, known: Known): fc.Arbitrary<string> {
+function queryOf({ query }: Route, known: Known): fc.Arbitrary<string> {
   if (!query) return fc.constantFrom('', '?', '?x=1')
   const names = Object.keys((query as JsonSchema).properties ?? {})
   const value = fc.oneof(
@@ -141,7 +141,7 @@ function queryOf({ query }: Endpoint, known: Known): fc.Arbitrary<string> {
   )
 }
 
-function bodyOf(endpoint: Endpoint, known: Known): fc.Arbitrary<Pick<FuzzRequest, 'headers' | 'body'>> {
+function bodyOf(endpoint: Route, known: Known): fc.Arbitrary<Pick<FuzzRequest, 'headers' | 'body'>> {
   const values = endpoint.body ? bent(fromSchema(endpoint.body as JsonSchema, known)) : odd
   const json = values.map((value) => ({
     headers: { 'content-type': 'application/json' },

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { TSchema } from 'typebox'
-import { checkBody as checkChat } from '../../server/chat/check.ts'
+import { checkChatBody as checkChat } from '../../server/chat/check.ts'
 import { resolveMessages } from '../../server/chat/messages.ts'
 import { type BodyMessage, ChatBody, LENGTHS_MAX } from '../../server/chat/schema.ts'
 import type { Context } from '../../server/context.ts'
@@ -10,7 +10,7 @@ import { readPrompt } from '../../server/engines/chat/sandbox/prompt.ts'
 import { openByteBudget } from '../../server/platform/http/body/byte-budget.ts'
 import { assembleRequest } from '../../server/responses/context/assemble.ts'
 import { openContextLengths } from '../../server/responses/context/lengths.ts'
-import { checkBody } from '../../server/responses/request/check/body.ts'
+import { checkResponseBody } from '../../server/responses/request/check/body.ts'
 import { engineSettings } from '../../server/responses/request/engine-request.ts'
 import { normalizeInput } from '../../server/responses/request/normalize-input.ts'
 import type { ContextItem } from '../../server/responses/schema/items.ts'
@@ -99,7 +99,7 @@ const attempt = async (check: (body: unknown) => unknown, body: unknown) => {
 test('checking a body costs in proportion to each of its arrays, whichever it is', async () => {
   for (const [name, schema, check] of [
     ['chat', ChatBody, checkChat],
-    ['responses', CreateResponse, (body: unknown) => checkBody(body, { left: NEVER })],
+    ['responses', CreateResponse, (body: unknown) => checkResponseBody(body, { left: NEVER })],
   ] as const) {
     const arrays = arraysIn(schema as Node, '')
     assert.ok(arrays.length > 8)
@@ -174,7 +174,7 @@ test('input items cost in proportion to their number, each kind by itself and in
   for (const [name, make] of Object.entries(INPUTS)) {
     await assertLinear(name, LENGTHS_MAX.items, async (size) => {
       const input = [...make(size - 8), { role: 'user', content: 'Go on' }]
-      const body = await checkBody({ model: 'm', input }, { left: NEVER })
+      const body = await checkResponseBody({ model: 'm', input }, { left: NEVER })
       const context = (await normalizeInput(body.input, NEVER)) as ContextItem[]
       const served = { engine, model: 'm', name: 'sandbox' }
       await assembleRequest(
@@ -197,7 +197,7 @@ test('input items cost in proportion to their number, each kind by itself and in
 })
 
 test('150,000 pairs of call and output, as a chain may hold, become messages', async () => {
-  const body = await checkBody({ model: 'm', input: 'Go on' }, { left: NEVER })
+  const body = await checkResponseBody({ model: 'm', input: 'Go on' }, { left: NEVER })
   const pairs = INPUTS['calls, then outputs']!(300_000).map((item, i) => ({
     path: 'previous_response_id',
     item: { id: `i${i}`, status: 'completed', ...(item as object) },
@@ -215,7 +215,7 @@ test('150,000 pairs of call and output, as a chain may hold, become messages', a
     settings: engineSettings(body, model),
     lengths: openContextLengths(),
   }
-  const { turn } = await assembleRequest({ secret: 's', secrets: SECRETS } as Context, wanted, NEVER)
+  const { exchange: turn } = await assembleRequest({ secret: 's', secrets: SECRETS } as Context, wanted, NEVER)
   assert.equal(turn.request.messages.length, 150_002)
 })
 

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { requireSmallSchema } from '../../server/chat/check.ts'
-import { boundsOf, countRequest } from '../../server/chat/count.ts'
+import { boundsOf, countInputTokens } from '../../server/chat/count.ts'
 import { partsOfContent } from '../../server/chat/parts/content.ts'
 import { readBase64 } from '../../server/chat/parts/inline.ts'
 import { newBudget } from '../../server/chat/parts/source.ts'
-import { encodeRequest as aiSdkRequest } from '../../server/engines/chat/ai-sdk/encode-request.ts'
+import { encodeCallOptions as aiSdkRequest } from '../../server/engines/chat/ai-sdk/encode-request.ts'
 import type { ChatRequest } from '../../server/engines/chat/contract.ts'
 import { readRequest } from '../../server/engines/chat/llama/read-request.ts'
 import { encodeRequest } from '../../server/engines/chat/openai/encode-request.ts'
@@ -103,7 +103,7 @@ const WORK: Record<string, () => unknown> = {
   'refuse a schema of many members': () => requireSmallSchema({ a: MANY }, 'a'),
   'refuse tools of 60 MB': () => checkTools(namespaces),
   'count a tool described in 40 MiB': () => countInput(described, soon()),
-  'estimate a tool described in 40 MiB': () => countRequest(described, { signal: soon() }),
+  'estimate a tool described in 40 MiB': () => countInputTokens(described, { signal: soon() }),
   'count ideographs that make no words': () => countTokensInTurns(IDEOGRAPHS),
   'read the arguments of 100 calls': () => encodeRequest(nested, FORM, { model: 'm', stream: false }, soon()),
   'read the arguments of 100 calls of quotes': () => encodeRequest(quotes, FORM, { model: 'm', stream: false }, live()),

@@ -83,7 +83,7 @@ test('the sandbox reads a conversation of 60 MB without a turn of 50 ms of proce
 test('no turn takes 50 ms of processor time, whichever part of whichever body is grown to its limit', async () => {
   await assertShort('warm', bodyOf('POST', '/v1/chat/completions', { model: 'far', ...GIVEN }))
   const long: string[] = []
-  for (const { method, path, body, auth, accepts } of app.app.endpoints) {
+  for (const { method, path, body, auth, accepts } of app.app.routes) {
     if (!body || accepts?.join() === 'multipart') continue
     const schema = body as BodySchema
     for (const part of triedOf(path, schema, auth)) {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { isDeepStrictEqual } from 'node:util'
 import fc from 'fast-check'
 import { runAudit } from '../../server/audit/audit.ts'
-import { isTerminal, type Status, TRANSITIONS } from '../../server/videos/job.ts'
+import { isTerminal, type JobStatus, TRANSITIONS } from '../../server/videos/job.ts'
 import { runJob } from '../../server/videos/pipeline/step.ts'
 import { findRunningJobOfAnyOrg } from '../../server/videos/pipeline/store.ts'
 import { PAID_STARTS_MAX } from '../../server/videos/render/attempt.ts'
@@ -16,7 +16,7 @@ export const PRICES = [1_000_000n, 2_500_000n, 333_300n]
 /** What the books must say, kept by hand. */
 export type Model = {
   balance: bigint
-  jobs: Map<string, { cost: bigint; status: Status }>
+  jobs: Map<string, { cost: bigint; status: JobStatus }>
   price: number
   keys: Map<string, string>
 }
@@ -167,7 +167,7 @@ async function compare(model: Model, { prices, payer }: Real): Promise<void> {
 }
 
 /** Takes over what became of a job, if it could become that; a completed one has been paid for. */
-function observe(model: Model, id: string, status: Status): void {
+function observe(model: Model, id: string, status: JobStatus): void {
   const job = model.jobs.get(id)!
   if (job.status === status) return
   assert.ok(reachable(job.status).has(status), `${job.status} became ${status}`)
@@ -175,9 +175,9 @@ function observe(model: Model, id: string, status: Status): void {
   if (status === 'completed') model.balance -= job.cost
 }
 
-function reachable(from: Status): Set<Status> {
-  const found = new Set<Status>()
-  const look = (status: Status): void => {
+function reachable(from: JobStatus): Set<JobStatus> {
+  const found = new Set<JobStatus>()
+  const look = (status: JobStatus): void => {
     for (const next of TRANSITIONS[status]) {
       if (found.has(next)) continue
       found.add(next)
@@ -193,7 +193,7 @@ function inFlight(model: Model): { held: bigint; running: number } {
   return { held: running.reduce((sum, { cost }) => sum + cost, 0n), running: running.length }
 }
 
-function pick({ jobs }: Model, nth: number): [string, { cost: bigint; status: Status }] | [string, null] {
+function pick({ jobs }: Model, nth: number): [string, { cost: bigint; status: JobStatus }] | [string, null] {
   const all = [...jobs]
   return all.length === 0 ? ['', null] : all[nth % all.length]!
 }

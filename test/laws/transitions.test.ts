@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { isTerminal, STATUSES, type Status, TRANSITIONS } from '../../server/videos/job.ts'
+import { isTerminal, type JobStatus, STATUSES, TRANSITIONS } from '../../server/videos/job.ts'
 import { type TestDatabase, testDatabase } from '../support/data/postgres.ts'
 
 /** The transitions of docs/states.md, written out by hand. */
@@ -27,17 +27,17 @@ after(() => database.close())
 
 /** What a row of that status must have. */
 const COLUMNS = {
-  completed_at: (status: Status) => (status === 'completed' ? 'now()' : 'null'),
-  finished_at: (status: Status) => (isTerminal(status) ? 'now()' : 'null'),
-  error_code: (status: Status) => (status === 'failed' ? "'render_failed'" : 'null'),
-  error_message: (status: Status) => (status === 'failed' ? "'text'" : 'null'),
-  progress: (status: Status) => (status === 'completed' ? '100' : '0'),
-  blob_key: (status: Status) => (status === 'completed' ? "'key'" : 'null'),
-  output_sha256: (status: Status) => (status === 'completed' ? "'sha'" : 'null'),
-  output_size_bytes: (status: Status) => (status === 'completed' ? '1' : 'null'),
+  completed_at: (status: JobStatus) => (status === 'completed' ? 'now()' : 'null'),
+  finished_at: (status: JobStatus) => (isTerminal(status) ? 'now()' : 'null'),
+  error_code: (status: JobStatus) => (status === 'failed' ? "'render_failed'" : 'null'),
+  error_message: (status: JobStatus) => (status === 'failed' ? "'text'" : 'null'),
+  progress: (status: JobStatus) => (status === 'completed' ? '100' : '0'),
+  blob_key: (status: JobStatus) => (status === 'completed' ? "'key'" : 'null'),
+  output_sha256: (status: JobStatus) => (status === 'completed' ? "'sha'" : 'null'),
+  output_size_bytes: (status: JobStatus) => (status === 'completed' ? '1' : 'null'),
 }
 
-async function insert(id: string, status: Status): Promise<void> {
+async function insert(id: string, status: JobStatus): Promise<void> {
   const values = Object.values(COLUMNS).map((value) => value(status))
   await database.pool.query(`
     insert into video_jobs (id, org_id, user_id, request_id, model, prompt, seconds, aspect_ratio, inputs, per_second, cost, currency,

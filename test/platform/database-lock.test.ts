@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import pg from 'pg'
-import { type Hold, lockDatabase } from '../../server/platform/db/database-lock.ts'
+import { type LockMode, lockDatabase } from '../../server/platform/db/database-lock.ts'
 import { newId } from '../../server/platform/ids.ts'
 import { testDatabase } from '../support/data/postgres.ts'
 import { postgresProxy } from '../support/upstream/postgres-proxy.ts'
@@ -10,10 +10,10 @@ const database = await testDatabase()
 after(database.close)
 
 /** Holds the database as one node; `taken` resolves when it hears that others have it. */
-async function hold(as: Hold, { node = newId('node'), url = database.url, wait_seconds = 0 } = {}) {
-  const taken = Promise.withResolvers<Hold>()
-  const refusal = (held: Hold) => `held ${held}`
-  const kept = await lockDatabase(url, { node, hold: as, refusal, on_taken: taken.resolve, wait_seconds })
+async function hold(as: LockMode, { node = newId('node'), url = database.url, wait_seconds = 0 } = {}) {
+  const taken = Promise.withResolvers<LockMode>()
+  const refusal = (held: LockMode) => `held ${held}`
+  const kept = await lockDatabase(url, { node, mode: as, refusal, on_taken: taken.resolve, wait_seconds })
   return { taken: taken.promise, release: kept.release }
 }
 

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { connect, createServer, type Socket } from 'node:net'
 import { after, test } from 'node:test'
 import { sql } from 'kysely'
-import { clientOptions, newClient } from '../../server/platform/db/client-options.ts'
+import { databaseClientOptions, newClient } from '../../server/platform/db/client-options.ts'
 import { isDatabaseDown, openDb } from '../../server/platform/db/db.ts'
 import { testDatabase } from '../support/data/postgres.ts'
 import { listen } from '../support/listen.ts'
@@ -100,7 +100,7 @@ test('a connection to the database that is reset counts as down, with or without
   const { pool, close } = openDb(url)
   t.after(close)
   assert.ok(isDatabaseDown(await reset(pool.query('select 1'))))
-  assert.ok(isDatabaseDown(await reset(newClient(clientOptions(url)).connect())))
+  assert.ok(isDatabaseDown(await reset(newClient(databaseClientOptions(url)).connect())))
   assert.ok(!isDatabaseDown(await reset(once(connect(port, '127.0.0.1'), 'data'))))
 })
 

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
-import { clientOptions } from '../../server/platform/db/client-options.ts'
+import { databaseClientOptions } from '../../server/platform/db/client-options.ts'
 
 const home = mkdtempSync(join(tmpdir(), 'kinora-password-'))
 const file = join(home, 'pgpass')
@@ -12,7 +12,7 @@ after(() => rmSync(home, { recursive: true, force: true }))
 
 const asking = { host: 'db.example.com', port: 5432, database: 'kinora', user: 'kinora' }
 async function passwordFor(url: string): Promise<unknown> {
-  const { password } = clientOptions(url)
+  const { password } = databaseClientOptions(url)
   return typeof password === 'function' ? (password as (asked: typeof asking) => Promise<unknown>)(asking) : password
 }
 

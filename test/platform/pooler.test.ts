@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { sql } from 'kysely'
-import { type Hold, lockDatabase } from '../../server/platform/db/database-lock.ts'
+import { type LockMode, lockDatabase } from '../../server/platform/db/database-lock.ts'
 import { type Db, isDatabaseDown, openDb, outageOf } from '../../server/platform/db/db.ts'
 import { listen } from '../../server/platform/db/listen-connection.ts'
 import { requireUsable } from '../../server/platform/db/usable.ts'
@@ -93,9 +93,9 @@ test('a node whose connections begin to share sessions does not take its own loc
   t.after(pooler.close)
   const lost = Promise.withResolvers<unknown>()
   const back = Promise.withResolvers<void>()
-  const taken: Hold[] = []
+  const taken: LockMode[] = []
   const lock = await lockDatabase(pooler.url, {
-    hold: 'alone',
+    mode: 'alone',
     node: newId('node'),
     refusal: (held) => held,
     on_taken: (held) => taken.push(held),

@@ -3,7 +3,12 @@ import type { FastifyInstance } from 'fastify'
 import { ApiError } from '../../server/platform/errors.ts'
 import { type ByteBudget, type Lease, openByteBudget } from '../../server/platform/http/body/byte-budget.ts'
 import { openHttp } from '../../server/platform/http/server.ts'
-import { type Connection, openSockets, type Sockets, type SocketTiming } from '../../server/platform/http/websocket.ts'
+import {
+  openSockets,
+  type Sockets,
+  type SocketTiming,
+  type WebSocketConnection,
+} from '../../server/platform/http/websocket.ts'
 import { type LogFields, silentLog } from '../../server/platform/log.ts'
 
 /** A server that gives every message back, at one path, and the connections it serves. */
@@ -18,11 +23,11 @@ export async function startEcho(
   const log = { ...silentLog, info: (_event: string, fields: LogFields = {}) => void lines.push(fields) }
   const sockets = openSockets({ path: '/echo', log, budget: openByteBudget(), ...options })
   const http = openHttp({ log, sockets })
-  const served: Connection[] = []
+  const served: WebSocketConnection[] = []
   http.get('/echo', async (request, reply) => {
     if (request.headers.authorization === 'no') throw new ApiError('invalid_api_key', 'No.')
     reply.header('x-more', 'told')
-    const serve = (connection: Connection) => {
+    const serve = (connection: WebSocketConnection) => {
       served.push(connection)
       return (text: Buffer | null, lease: Lease) => {
         connection.send(text ? String(text) : '"binary"')

@@ -25,7 +25,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<Run>>> = {
   serve: async () => (await import('../../server/cli/serve.ts')).runServe,
   migrate: async () => (await import('../../server/cli/migrate.ts')).runMigrate,
   render: async () => (await import('../../server/cli/render.ts')).runRender,
-  check: async () => (await import('../../server/cli/check/check.ts')).runCheck,
+  check: async () => (await import('../../server/cli/check/check.ts')).runServiceCheck,
   demo: async () => (await import('../../server/cli/demo/demo.ts')).runDemo,
   engines: async () => (await import('../../server/cli/engines/engines.ts')).runEngines,
   admin: async () => (await import('../../server/cli/admin/admin.ts')).runAdmin,

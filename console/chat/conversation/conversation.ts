@@ -1,4 +1,4 @@
-import type { Settings as StoredSettings, TurnView } from '../../../server/conversations/schema.ts'
+import type { ConversationSettings as StoredSettings, TurnView } from '../../../server/conversations/schema.ts'
 import type { Failure } from '../../api/failure.ts'
 import { randomId } from '../../api/random-id.ts'
 

@@ -1,5 +1,5 @@
 import type { TSchema } from 'typebox'
-import type { Endpoint } from '../../identity/caller/endpoint.ts'
+import type { Route } from '../../identity/caller/route.ts'
 import { errorResponseOf, errorResponses, errorSchema, errorStatuses } from './errors.ts'
 import { generatorForms } from './generator-forms.ts'
 import { answerHeaders, isBytes } from './headers.ts'
@@ -21,8 +21,8 @@ const TAGS: ReadonlyArray<{ name: string; description: string }> = [
 ]
 
 /** OpenAPI 3.1 from the very schemas that validate: https://spec.openapis.org/oas/v3.1.1 */
-export function describeApi(endpoints: readonly Endpoint[]): Json {
-  const shown = endpoints.filter(({ internal }) => !internal)
+export function describeApi(routes: readonly Route[]): Json {
+  const shown = routes.filter(({ internal }) => !internal)
   const paths: Record<string, Json> = {}
   for (const spec of shown) {
     const path = openApiPath(spec)
@@ -65,17 +65,17 @@ export function describeApi(endpoints: readonly Endpoint[]): Json {
 }
 
 /** The example of each call that has one, by `operationId`. */
-export function examplesOf(endpoints: readonly Endpoint[]): ReadonlyMap<string, unknown> {
-  const shown = endpoints.filter(({ example }) => example !== undefined)
+export function examplesOf(routes: readonly Route[]): ReadonlyMap<string, unknown> {
+  const shown = routes.filter(({ example }) => example !== undefined)
   return new Map(shown.map((spec) => [operationId(spec), spec.example]))
 }
 
 /** `/v1/videos/:video_id` as `/v1/videos/{video_id}`, and `*`, an id that may hold slashes, as `{id}`. */
-export function openApiPath({ path }: Pick<Endpoint, 'path'>): string {
+export function openApiPath({ path }: Pick<Route, 'path'>): string {
   return path.replace(/:(\w+)/g, '{$1}').replace(/\*$/, '{id}')
 }
 
-function describeOperation(spec: Endpoint): Json {
+function describeOperation(spec: Route): Json {
   return {
     tags: [tagOf(spec)],
     operationId: operationId(spec),
@@ -92,7 +92,7 @@ function describeOperation(spec: Endpoint): Json {
 }
 
 /** The statuses of success, and 304, which is no error. */
-function successesOf(spec: Endpoint): Json {
+function successesOf(spec: Route): Json {
   const answer = (status: 101 | 200 | 206 | 302 | 304, response: { description: string; content?: Json }) => {
     const { description, content } = response
     return { [status]: { description, headers: answerHeaders(spec, status), ...(content && { content }) } }
@@ -107,7 +107,7 @@ function successesOf(spec: Endpoint): Json {
   }
 }
 
-function tagOf({ path }: Endpoint): string {
+function tagOf({ path }: Route): string {
   const [first, second] = path.split('/').filter((part) => part !== '')
   return (first === 'v1' ? second : first) ?? 'service'
 }
@@ -117,7 +117,7 @@ function isKnownTag(name: string): boolean {
 }
 
 /** `GET /v1/videos/:video_id/content` is `getVideosByVideoIdContent`. */
-function operationId(spec: Endpoint): string {
+function operationId(spec: Route): string {
   const words = openApiPath(spec)
     .replace(/^\/v1/, '')
     .replace(/\{(\w+)\}/g, 'by_$1')
@@ -126,12 +126,12 @@ function operationId(spec: Endpoint): string {
   return spec.method.toLowerCase() + words.map((word) => word[0]!.toUpperCase() + word.slice(1)).join('')
 }
 
-function securityOf({ auth }: Endpoint): Json[] {
+function securityOf({ auth }: Route): Json[] {
   if (auth === 'none' || auth === 'signed_url') return []
   return [...(auth === 'session' ? [] : [{ api_key: [] }]), ...(auth === 'api_key' ? [] : [{ console_session: [] }])]
 }
 
-function parametersOf(spec: Endpoint): { parameters?: Json[] } {
+function parametersOf(spec: Route): { parameters?: Json[] } {
   const inPath = [...openApiPath(spec).matchAll(/\{(\w+)\}/g)].map(([, name]) => ({
     ...{ name, in: 'path', required: true },
     schema: { type: 'string' },
@@ -152,7 +152,7 @@ function parametersOf(spec: Endpoint): { parameters?: Json[] } {
 }
 
 /** Headers that an answer depends on. `Authorization` is in the security schemes. */
-function headersOf(spec: Endpoint): Json[] {
+function headersOf(spec: Route): Json[] {
   const header = (name: string, description: string, schema: Json = { type: 'string' }) => ({
     ...{ name, in: 'header', required: false, description, schema },
   })
@@ -170,7 +170,7 @@ function headersOf(spec: Endpoint): Json[] {
   ]
 }
 
-function requestBodyOf(spec: Endpoint): { requestBody?: Json } {
+function requestBodyOf(spec: Route): { requestBody?: Json } {
   const { body, form: about, accepts = ['json'] } = spec
   if (!body) return {}
   const json = accepts.includes('json')
@@ -185,7 +185,7 @@ function requestBodyOf(spec: Endpoint): { requestBody?: Json } {
   return { requestBody: { required: true, content } }
 }
 
-function successOf(spec: Endpoint): { description: string; content?: Json } {
+function successOf(spec: Route): { description: string; content?: Json } {
   if (isBytes(spec)) return { description: 'The bytes.', content: bytesOf(spec) }
   if (spec.response_type) {
     return { description: 'Text.', content: { [spec.response_type]: { schema: { type: 'string' } } } }
@@ -205,7 +205,7 @@ function named(schema: Json, name: string): Json {
 }
 
 /** `getVideos` as the beginning of the names of its shapes: `GetVideos`. */
-function titleOf(spec: Endpoint): string {
+function titleOf(spec: Route): string {
   const id = operationId(spec)
   return id[0]!.toUpperCase() + id.slice(1)
 }
@@ -215,7 +215,7 @@ const STREAM_TEXT =
   'The answer, or with `stream: true` its events: the `data` of each has this schema, but for the last, which is `[DONE]`.'
 
 /** OpenAPI 3.1 needs no schema for bytes; generators know them by the `format` of 3.0, which means nothing to 3.1. */
-function bytesOf({ response_type, other_response_types = [] }: Endpoint): Json {
+function bytesOf({ response_type, other_response_types = [] }: Route): Json {
   return Object.fromEntries(
     [response_type!, ...other_response_types].map((type) => [type, { schema: { type: 'string', format: 'binary' } }]),
   )

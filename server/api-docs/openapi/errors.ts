@@ -1,4 +1,4 @@
-import type { Endpoint } from '../../identity/caller/endpoint.ts'
+import type { Route } from '../../identity/caller/route.ts'
 import { ERRORS, type ErrorCode } from '../../platform/errors.ts'
 import { errorAnswerHeaders, isBytes } from './headers.ts'
 
@@ -30,8 +30,8 @@ export function errorResponses(): Record<string, Json> {
   return Object.fromEntries(statuses.map((status) => [status, errorResponse(status)]))
 }
 
-/** The response of this status, as every endpoint gives it or with the headers that this one leaves on an error. */
-export function errorResponseOf({ error_headers }: Endpoint, status: number): Json {
+/** The response of this status, as every route gives it or with the headers that this one leaves on an error. */
+export function errorResponseOf({ error_headers }: Route, status: number): Json {
   if (!error_headers) return { $ref: `#/components/responses/${status}` }
   return errorResponse(status, Object.fromEntries(error_headers.map((name) => [name, 'sometimes'])))
 }
@@ -49,8 +49,8 @@ export function errorSchema(): Json {
   return { type: 'object', required: ['error'], properties: { error } }
 }
 
-/** The statuses of the errors an endpoint may answer: those it declares, and those that follow from the rest of its declaration. */
-export function errorStatuses(spec: Endpoint): number[] {
+/** The statuses of the errors a route may answer: those it declares, and those that follow from the rest of its declaration. */
+export function errorStatuses(spec: Route): number[] {
   const codes: ErrorCode[] = ['server_error', 'server_is_overloaded', ...(spec.errors ?? [])]
   const knowsCaller = spec.auth !== 'none' && spec.auth !== 'signed_url'
   if (knowsCaller) codes.push('missing_api_key', 'invalid_api_key', 'rate_limit_exceeded')

@@ -1,9 +1,9 @@
-import { type AnswerHeader, type Endpoint, isCounted } from '../../identity/caller/endpoint.ts'
+import { isCounted, type Route, type RouteHeader } from '../../identity/caller/route.ts'
 
 type Json = Record<string, unknown>
 
 type Name =
-  | AnswerHeader
+  | RouteHeader
   | 'accept-ranges'
   | 'allow'
   | 'content-range'
@@ -100,8 +100,8 @@ const OF_ERROR: Readonly<Record<number, Use>> = {
   503: { 'retry-after': 'always' },
 }
 
-/** The headers of a successful answer, from what its endpoint declares. */
-export function answerHeaders(spec: Endpoint, status: 101 | 200 | 206 | 302 | 304): Json {
+/** The headers of a successful answer, from what its route declares. */
+export function answerHeaders(spec: Route, status: 101 | 200 | 206 | 302 | 304): Json {
   const { auth, conditional, events, response_type } = spec
   const bytes = isBytes(spec)
   const named = auth === 'session' || auth === 'api_key_or_session'
@@ -122,7 +122,7 @@ export function answerHeaders(spec: Endpoint, status: 101 | 200 | 206 | 302 | 30
   })
 }
 
-/** The headers of an error of this status. `also`: what the endpoint had set by then and leaves on it. */
+/** The headers of an error of this status. `also`: what the route had set by then and leaves on it. */
 export function errorAnswerHeaders(status: number, also: Use = {}): Json {
   // A request is counted once its credential is known.
   const limits = status === 401 ? {} : LIMITS
@@ -130,7 +130,7 @@ export function errorAnswerHeaders(status: number, also: Use = {}): Json {
 }
 
 /** Text is not bytes: it has no ranges. */
-export function isBytes({ response_type }: Pick<Endpoint, 'response_type'>): boolean {
+export function isBytes({ response_type }: Pick<Route, 'response_type'>): boolean {
   return response_type !== undefined && !response_type.startsWith('text/')
 }
 

@@ -1,5 +1,5 @@
 import type { PageLanguage } from '../../platform/http/page.ts'
-import { translate, WORDS } from './words.ts'
+import { translateText, WORDS } from './words.ts'
 
 type Json = Record<string, unknown>
 
@@ -65,7 +65,7 @@ function noteOf(schema: Json, language: PageLanguage): string {
   const { description, minimum, maximum, minLength, maxLength, minItems, maxItems, default: usual } = schema
   const words = WORDS[language]
   const notes = [
-    description === undefined ? undefined : translate(language, String(description)),
+    description === undefined ? undefined : translateText(language, String(description)),
     rangeText(language, [minimum, maximum]),
     rangeText(language, [minLength, maxLength], 'characters'),
     rangeText(language, [minItems, maxItems], 'elements'),

@@ -1,7 +1,7 @@
 import { JAPANESE_OPERATIONS } from './japanese-operations.ts'
 
 /**
- * What the API says of itself, in Japanese: summaries of endpoints, descriptions of parts and fields, by their English text. A test
+ * What the API says of itself, in Japanese: summaries of routes, descriptions of parts and fields, by their English text. A test
  * finds those that are missing.
  */
 export const JAPANESE: Readonly<Record<string, string>> = {

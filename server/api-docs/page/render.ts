@@ -1,7 +1,7 @@
 import { escapeHtml, type PageLanguage } from '../../platform/http/page.ts'
 import { framedPage } from '../../platform/http/page-frame.ts'
 import { type Field, fieldsOf, typeOf } from './fields.ts'
-import { translate, WORDS } from './words.ts'
+import { translateText, WORDS } from './words.ts'
 
 type Json = Record<string, unknown>
 type Tag = { name: string; description?: string }
@@ -40,7 +40,7 @@ export function docsPage(document: Json, examples: Examples, language: PageLangu
   const { words } = reader
   const parts = tags.map(({ name, description = '' }) => {
     const own = operations.filter((operation) => operation.tags.includes(name))
-    const about = inline(translate(language, description))
+    const about = inline(translateText(language, description))
     return `<section id="${name}"><h2>${titleOf(name, reader)}</h2><p>${about}</p>${own.map((each) => operationBlock(each, reader)).join('')}</section>`
   })
   const body = `<aside class="side"><nav class="wide" aria-label="${words.contents}">${list}</nav>
@@ -85,8 +85,8 @@ function operationBlock(operation: Operation, reader: Reader): string {
           .flatMap((each) => Object.keys(each))
           .map((name) => (name === 'api_key' ? words.api_key : words.console_login))
           .join(words.or)
-  return `<details id="${operationId}"><summary>${badge(method)}<code>${escapeHtml(path)}</code><span class="what">${inline(translate(language, summary))}</span><i>${who}</i></summary>
-<p>${inline(translate(language, description))}</p>
+  return `<details id="${operationId}"><summary>${badge(method)}<code>${escapeHtml(path)}</code><span class="what">${inline(translateText(language, summary))}</span><i>${who}</i></summary>
+<p>${inline(translateText(language, description))}</p>
 <pre><code>${escapeHtml(curlOf(operation, reader))}</code></pre>
 ${parametersBlock(operation, reader)}${bodyBlock(operation, reader)}${answerBlock(operation, reader)}</details>`
 }
@@ -98,7 +98,7 @@ function parametersBlock({ parameters = [] }: Operation, reader: Reader): string
     name,
     type: typeOf(schema, language),
     required,
-    note: `${words.places[place] ?? place}${language === 'ja' ? '。' : '. '}${translate(language, description)}`,
+    note: `${words.places[place] ?? place}${language === 'ja' ? '。' : '. '}${translateText(language, description)}`,
   }))
   return `<h4>${words.parameters}</h4>${fieldTable(rows, reader)}`
 }

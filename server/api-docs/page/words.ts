@@ -108,7 +108,7 @@ Times are Unix seconds, amounts are decimal strings.</p>`,
   },
 }
 
-/** A text of a schema or an endpoint in the language of the page; in English where nobody has translated it. */
-export function translate(language: PageLanguage, text: string): string {
+/** A text of a schema or a route in the language of the page; in English where nobody has translated it. */
+export function translateText(language: PageLanguage, text: string): string {
   return language === 'ja' ? (JAPANESE[text] ?? text) : text
 }

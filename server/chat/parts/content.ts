@@ -16,11 +16,11 @@ import {
   type PartWork,
   refuse,
   requireCapability,
-  spend,
+  spendBudget,
 } from './source.ts'
 
 /** Content in memory, with the base64 text it came as, if any. */
-export type Content = { bytes: Buffer; base64?: string; filename: string | undefined }
+export type PartContent = { bytes: Buffer; base64?: string; filename: string | undefined }
 
 /**
  * The parts of content, by its bytes and never by its name or a type that it is said to have: one for media or text, one per page for a PDF.
@@ -28,7 +28,7 @@ export type Content = { bytes: Buffer; base64?: string; filename: string | undef
  */
 export async function partsOfContent(
   source: PartSource,
-  content: Content,
+  content: PartContent,
   work: Omit<PartWork, 'engine'> & { budget: Budget; signal: AbortSignal },
 ): Promise<ChatPart[]> {
   const { bytes } = content
@@ -139,7 +139,7 @@ async function pagesOf(
   })
   // One piece was already counted for the part itself.
   const size_bytes = pages.reduce((sum, page) => sum + page.length, 0)
-  spend(budget, source, { pieces: pages.length - 1, bytes: size_bytes })
+  spendBudget(budget, source, { pieces: pages.length - 1, bytes: size_bytes })
   await lease.add(size_bytes)
   return pages.map((page) => {
     const base64 = Buffer.from(page.buffer, page.byteOffset, page.length).toString('base64')

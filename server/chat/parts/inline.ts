@@ -2,7 +2,7 @@ import { turnTaker } from '../../platform/turns.ts'
 import { BYTES_MAX, type PartKind, type PartSource, refuse } from './source.ts'
 
 /** `kind`: what it must be. `signal`: see `nextTurn`. */
-export type Reading = { kind?: PartKind; signal?: AbortSignal }
+export type InlineOptions = { kind?: PartKind; signal?: AbortSignal }
 
 /** Content of the request itself. `base64` is the text of `bytes`. */
 export type Inline = { bytes: Buffer; base64: string }
@@ -17,7 +17,7 @@ export function isBareBase64(text: string): boolean {
 }
 
 /** The content of a data URL: base64 alone. Its media type may be missing or wrong, since the bytes decide. Rejects with ApiError 400. */
-export async function readDataUrl(source: PartSource, url: string, reading?: Reading): Promise<Inline> {
+export async function readDataUrl(source: PartSource, url: string, reading?: InlineOptions): Promise<Inline> {
   const comma = url.slice(0, HEAD_MAX).indexOf(',')
   if (comma < 0 || !HEAD.test(url.slice(0, comma)))
     throw refuse(source, "a data URL has the form 'data:<media type>;base64,<data>'.")
@@ -28,7 +28,11 @@ export async function readDataUrl(source: PartSource, url: string, reading?: Rea
  * The content of base64, in the standard alphabet or that of URLs, with or without padding and line breaks. The size is checked before
  * decoding; long text is decoded in slices that let other work run. Rejects with ApiError 400.
  */
-export async function readBase64(source: PartSource, text: string, { kind, signal }: Reading = {}): Promise<Inline> {
+export async function readBase64(
+  source: PartSource,
+  text: string,
+  { kind, signal }: InlineOptions = {},
+): Promise<Inline> {
   const max = kind ? BYTES_MAX[kind] : LARGEST
   if (sizeOf(text) > max * WITH_BREAKS) throw refuse(source, tooLarge(max))
   const first = await decode(text, signal)

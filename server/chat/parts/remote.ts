@@ -4,7 +4,7 @@ import type { Lease } from '../../platform/http/body/byte-budget.ts'
 import { publicFetch } from '../../platform/outbound/client.ts'
 import { OutboundError } from '../../platform/outbound/error.ts'
 import { parsePublicUrl, requirePublicHost } from '../../platform/outbound/guard.ts'
-import { type Budget, BYTES_MAX, gone, type PartSource, spend } from './source.ts'
+import { type Budget, BYTES_MAX, gone, type PartSource, spendBudget } from './source.ts'
 
 type Remote = PartSource & { from: 'url' | 'file_url' }
 
@@ -57,7 +57,7 @@ export async function fetchRemote(
       timeout_ms: FETCH_MS,
     })
     for await (const chunk of reply.body) {
-      spend(budget, source, { bytes: chunk.length })
+      spendBudget(budget, source, { bytes: chunk.length })
       chunks.push(chunk)
       const room = lease.add(chunk.length)
       if (!room) continue

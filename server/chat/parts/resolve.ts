@@ -3,9 +3,17 @@ import type { ChatPart } from '../../engines/chat/contract.ts'
 import type { FileRow } from '../../files/store/files.ts'
 import { ApiError } from '../../platform/errors.ts'
 import { mediaPart, partsOfContent } from './content.ts'
-import { type Inline, isBareBase64, isDataUrl, type Reading, readBase64, readDataUrl } from './inline.ts'
+import { type Inline, type InlineOptions, isBareBase64, isDataUrl, readBase64, readDataUrl } from './inline.ts'
 import { fetchRemote, requirePublicName, requireWebUrl } from './remote.ts'
-import { type Budget, isGone, newBudget, type PartSource, type PartWork, requireCapability, spend } from './source.ts'
+import {
+  type Budget,
+  isGonePart,
+  newBudget,
+  type PartSource,
+  type PartWork,
+  requireCapability,
+  spendBudget,
+} from './source.ts'
 import { findStored, partsOfStored } from './stored.ts'
 
 /**
@@ -56,9 +64,9 @@ async function checkSource(
 ): Promise<Ready> {
   if (source.from === 'url') requireCapability(model, source, source.family)
   if (source.from === 'sound') requireCapability(model, source, 'audio')
-  spend(budget, source, { pieces: 1 })
+  spendBudget(budget, source, { pieces: 1 })
   const inline = await readInline(source, signal)
-  if (inline) spend(budget, source, { bytes: inline.bytes.length })
+  if (inline) spendBudget(budget, source, { bytes: inline.bytes.length })
   const url = !inline && (source.from === 'url' || source.from === 'file_url') ? requireWebUrl(source) : null
   return { source, inline, url }
 }
@@ -77,7 +85,7 @@ async function readInline(source: PartSource, signal: AbortSignal): Promise<Inli
   }
 }
 
-function readEither(source: PartSource, text: string, reading: Reading): Promise<Inline> {
+function readEither(source: PartSource, text: string, reading: InlineOptions): Promise<Inline> {
   return isDataUrl(text) ? readDataUrl(source, text, reading) : readBase64(source, text, reading)
 }
 
@@ -87,7 +95,7 @@ async function partsOrNote(...asked: Parameters<typeof partsOf>): Promise<ChatPa
   try {
     return await partsOf(...asked)
   } catch (error) {
-    if (!source.of_history || signal.aborted || !isGone(error)) throw error
+    if (!source.of_history || signal.aborted || !isGonePart(error)) throw error
     const what = source.of_history === 'image' ? 'An image' : 'A file'
     return [{ type: 'text', text: `[${what} that was here is no longer available.]` }]
   }

@@ -3,12 +3,12 @@ import Type, { type Static } from 'typebox'
 /** Wire shapes of the parts of messages. */
 const Url = Type.String({ minLength: 1 })
 
-export const TextPart = Type.Object({ type: Type.Literal('text'), text: Type.String() })
+export const TextPartSchema = Type.Object({ type: Type.Literal('text'), text: Type.String() })
 /** The address alone is taken for the object that holds it: many clients send it so. */
 const MediaUrl = Type.Union([Type.Object({ url: Url }), Url])
 const Detail = Type.Enum(['auto', 'low', 'high', 'original'])
 export const UserPart = Type.Union([
-  TextPart,
+  TextPartSchema,
   Type.Object({
     type: Type.Literal('image_url'),
     image_url: Type.Union([Type.Object({ url: Url, detail: Type.Optional(Detail) }), Url]),
@@ -38,7 +38,7 @@ const LeftOut = (['thinking', 'redacted_thinking', 'reasoning', 'tool_use'] as c
   Type.Object({ type: Type.Literal(type) }),
 )
 export const AssistantPart = Type.Union([
-  TextPart,
+  TextPartSchema,
   Type.Object({ type: Type.Literal('output_text'), text: Type.String() }),
   Type.Object({ type: Type.Literal('refusal'), refusal: Type.String() }),
   ...LeftOut,

@@ -53,7 +53,7 @@ export function newBudget(): Budget {
 }
 
 /** Takes from the budget. Throws ApiError 400 when it is exceeded. */
-export function spend(budget: Budget, source: PartSource, cost: Partial<Budget>): void {
+export function spendBudget(budget: Budget, source: PartSource, cost: Partial<Budget>): void {
   budget.bytes -= cost.bytes ?? 0
   budget.pieces -= cost.pieces ?? 0
   if (budget.bytes < 0) {
@@ -75,7 +75,7 @@ export function gone(source: PartSource, problem: string): ApiError {
   return new ApiError(code, message, { param, cause: GONE })
 }
 
-export function isGone(error: unknown): boolean {
+export function isGonePart(error: unknown): boolean {
   return error instanceof ApiError && error.cause === GONE
 }
 

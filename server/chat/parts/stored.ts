@@ -18,7 +18,7 @@ import {
   type PartWork,
   refuse,
   requireCapability,
-  spend,
+  spendBudget,
 } from './source.ts'
 
 type Stored = PartSource & { from: 'file_id' }
@@ -45,7 +45,7 @@ export async function findStored(
     if (isSentAsUrl(work, kind)) continue
     if (file.size_bytes > BYTES_MAX[kind])
       throw refuse(source, `it is larger than ${BYTES_MAX[kind]} bytes. Upload a smaller one.`)
-    spend(work.budget, source, { bytes: file.size_bytes })
+    spendBudget(work.budget, source, { bytes: file.size_bytes })
     bytes += file.size_bytes
   }
   await work.lease.add(bytes)

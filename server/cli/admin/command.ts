@@ -4,7 +4,7 @@ import type { UserRow } from '../../identity/people/store.ts'
 import { findOrganization, findUser, type OrganizationRow } from '../../identity/people/store.ts'
 import type { Clock } from '../../platform/clock.ts'
 import type { Db } from '../../platform/db/db.ts'
-import type { Flags, Given } from '../flags.ts'
+import type { Flags, GivenFlags } from '../flags.ts'
 import type { AdminDatabase } from './database.ts'
 
 /** What a command works with. */
@@ -34,7 +34,7 @@ export function command<const F extends Flags>(spec: {
   flags: F
   records: Action | null
   storage?: boolean
-  run(admin: Admin, given: Given<F>): Promise<Report>
+  run(admin: Admin, given: GivenFlags<F>): Promise<Report>
 }): Command {
   return spec as unknown as Command
 }
@@ -44,7 +44,7 @@ export function aloneCommand<const F extends Flags>(spec: {
   summary: string
   flags: F
   records: Action | null
-  runAlone(alone: Pick<Admin, 'config' | 'actor'>, given: Given<F>): Promise<Report>
+  runAlone(alone: Pick<Admin, 'config' | 'actor'>, given: GivenFlags<F>): Promise<Report>
 }): Command {
   return spec as unknown as Command
 }

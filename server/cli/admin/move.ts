@@ -163,7 +163,7 @@ export async function withSide<T>(url: string | null, dir: DataDir, use: (side: 
     if (!embedded) {
       const refusal = () =>
         `A service runs on ${lowerFirst(name)}. Stop every node of it first, on whatever machine it is.`
-      held = await lockDatabase(address, { node: newId('node'), hold: 'alone', refusal, on_taken: () => {} })
+      held = await lockDatabase(address, { node: newId('node'), mode: 'alone', refusal, on_taken: () => {} })
     }
     return await use({ url: address, embedded: embedded !== null, name, db, pool })
   } finally {

@@ -1,8 +1,8 @@
 import { parseMoney } from '../../platform/money.ts'
 import { baseUrl, openApiClient } from '../api-client.ts'
-import { describeFlags, type Flags, type Given, parseFlags, rejectArguments, UsageError } from '../flags.ts'
+import { describeFlags, type Flags, type GivenFlags, parseFlags, rejectArguments, UsageError } from '../flags.ts'
 import { EXIT_INTERRUPTED, onInterrupt } from '../interrupt.ts'
-import { headOf, jsonOf, linesOf, sumOf } from './report.ts'
+import { checkReportJson, headOf, linesOf, sumOf } from './report.ts'
 import { type Options, runSteps } from './steps.ts'
 import { openTarget } from './target.ts'
 import type { Receiver } from './webhook.ts'
@@ -31,7 +31,7 @@ Exit code: 0 when nothing failed, 1 when something did, 2 for wrong usage, 130 w
 `
 
 /** `kinora check`. Returns the exit code. */
-export async function runCheck(args: string[], env: NodeJS.ProcessEnv): Promise<number> {
+export async function runServiceCheck(args: string[], env: NodeJS.ProcessEnv): Promise<number> {
   try {
     const { given, positionals } = parseFlags(args, FLAGS)
     if (given.help) {
@@ -57,7 +57,7 @@ async function check(url: string, options: Options, json: boolean): Promise<numb
       if (!json) process.stdout.write(linesOf(result))
     })
     process.stdout.write(
-      json ? `${JSON.stringify(jsonOf(api.base_url, results, not_removed))}\n` : sumOf(results, not_removed),
+      json ? `${JSON.stringify(checkReportJson(api.base_url, results, not_removed))}\n` : sumOf(results, not_removed),
     )
     return results.some(({ outcome }) => outcome === 'failed') || not_removed.length > 0 ? 1 : 0
   } catch (error) {
@@ -72,7 +72,7 @@ async function check(url: string, options: Options, json: boolean): Promise<numb
   }
 }
 
-function optionsOf(given: Given<typeof FLAGS>, env: NodeJS.ProcessEnv): Options {
+function optionsOf(given: GivenFlags<typeof FLAGS>, env: NodeJS.ProcessEnv): Options {
   const { KINORA_API_KEY: key } = env
   if (!key) throw new UsageError('KINORA_API_KEY is not set: it holds the API key of the service')
   const max_cost = parseMoney(given['max-cost'] ?? '1.00')

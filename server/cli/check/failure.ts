@@ -1,14 +1,14 @@
 import { ApiCallError } from '../api-client.ts'
 
 /** For whoever repairs it: what was sent, what came back, and what is probably wrong. */
-export type Failure = { sent: string; received: string; cause: string }
+export type CheckFailure = { sent: string; received: string; cause: string }
 
 /** A step that failed. */
 export class StepFailure extends Error {
   override name = 'StepFailure'
-  readonly failure: Failure
+  readonly failure: CheckFailure
 
-  constructor(failure: Failure) {
+  constructor(failure: CheckFailure) {
     super(failure.received)
     this.failure = failure
   }
@@ -20,12 +20,12 @@ export class StepSkipped extends Error {
 }
 
 /** Throws StepFailure unless what came is as it should be. */
-export function expect(isRight: boolean, failure: Failure): asserts isRight {
+export function expect(isRight: boolean, failure: CheckFailure): asserts isRight {
   if (!isRight) throw new StepFailure(failure)
 }
 
 /** What an error of `sent` says about the way to the target, and about the service. */
-export function failureOf(sent: string, error: unknown): Failure {
+export function failureOf(sent: string, error: unknown): CheckFailure {
   if (error instanceof ApiCallError && error.status !== null) {
     const { status, code, foreign } = error
     if (!foreign) {

@@ -1,5 +1,5 @@
 import { formatSeconds } from '../units.ts'
-import type { Result } from './steps.ts'
+import type { StepResult } from './steps.ts'
 
 /** What others have sent may hold what a terminal would obey. */
 const CONTROLS = /\p{Cc}/gu
@@ -9,7 +9,7 @@ export function headOf(url: string): string {
 }
 
 /** One line of a step; three more of a failed one. */
-export function linesOf({ step, outcome, seconds, detail, failure }: Result): string {
+export function linesOf({ step, outcome, seconds, detail, failure }: StepResult): string {
   const time = outcome === 'skipped' ? '' : formatSeconds(seconds)
   const line = `  ${outcome.padEnd(7)}  ${step.padEnd(9)}  ${time.padStart(8)}  ${detail}`
   const more = failure
@@ -20,7 +20,7 @@ export function linesOf({ step, outcome, seconds, detail, failure }: Result): st
     .join('')
 }
 
-export function sumOf(results: readonly Result[], not_removed: readonly string[]): string {
+export function sumOf(results: readonly StepResult[], not_removed: readonly string[]): string {
   const counts = (['ok', 'failed', 'skipped'] as const)
     .map((wanted) => [results.filter(({ outcome }) => outcome === wanted).length, wanted] as const)
     .filter(([count, wanted]) => count > 0 || wanted === 'failed')
@@ -30,9 +30,9 @@ export function sumOf(results: readonly Result[], not_removed: readonly string[]
 }
 
 /** The results for programs. */
-export function jsonOf(
+export function checkReportJson(
   url: string,
-  results: readonly Result[],
+  results: readonly StepResult[],
   not_removed: readonly string[],
 ): Record<string, unknown> {
   const ok = not_removed.length === 0 && !results.some(({ outcome }) => outcome === 'failed')

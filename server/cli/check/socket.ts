@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import { text as textOf } from 'node:stream/consumers'
 import WebSocket from 'ws'
-import { CAUSES, expect, type Failure, StepFailure } from './failure.ts'
+import { CAUSES, type CheckFailure, expect, StepFailure } from './failure.ts'
 import type { Target } from './target.ts'
 import { MODEL_SECONDS, responseBody } from './text.ts'
 
@@ -48,7 +48,7 @@ function opened(socket: WebSocket, sent: string): Promise<void> {
 }
 
 /** A refusal of Kinora itself says why; what a proxy makes of a handshake that it does not pass on does not. */
-async function refusal(sent: string, answer: IncomingMessage): Promise<Failure> {
+async function refusal(sent: string, answer: IncomingMessage): Promise<CheckFailure> {
   const text = await textOf(answer).catch(() => '')
   const message = /"message":"([^"]{1,200})/.exec(text)?.[1] ?? answer.headers['content-type'] ?? 'nothing'
   const received = `HTTP ${answer.statusCode}, ${message}`

@@ -1,4 +1,4 @@
-import { CAUSES, expect, type Failure, failureOf, StepFailure, StepSkipped } from './failure.ts'
+import { CAUSES, type CheckFailure, expect, failureOf, StepFailure, StepSkipped } from './failure.ts'
 import { checkFile } from './files.ts'
 import type { Quote, Wishes } from './quote.ts'
 import { affordable, quote } from './quote.ts'
@@ -9,12 +9,12 @@ import { checkTerms, checkVideo } from './video.ts'
 import { checkWebhook, type Receiver } from './webhook.ts'
 
 /** What became of a step. `detail` says what was done, or why not; `failure` is that of a failed one. */
-export type Result = {
+export type StepResult = {
   step: string
   outcome: 'ok' | 'failed' | 'skipped'
   seconds: number
   detail: string
-  failure: Failure | null
+  failure: CheckFailure | null
 }
 
 export type Options = Wishes & { key: string; max_cost: bigint; file_bytes: number; receiver: Receiver | null }
@@ -26,13 +26,13 @@ type Step = { name: string; needs: readonly string[]; run(): Promise<string> }
 export async function runSteps(
   target: Target,
   options: Options,
-  report: (result: Result) => void,
-): Promise<{ results: Result[]; not_removed: string[] }> {
-  const results: Result[] = []
+  report: (result: StepResult) => void,
+): Promise<{ results: StepResult[]; not_removed: string[] }> {
+  const results: StepResult[] = []
   let not_removed: string[] = []
   for (const step of stepsOf(target, options)) {
     const missing = step.needs.find((name) => results.some(({ step, outcome }) => step === name && outcome !== 'ok'))
-    let result: Result
+    let result: StepResult
     try {
       result = missing === undefined ? await resultOf(step, target) : skipped(step, `needs ${missing}`)
     } finally {
@@ -44,7 +44,7 @@ export async function runSteps(
   return { results, not_removed }
 }
 
-async function resultOf({ name, run }: Step, { signal }: Target): Promise<Result> {
+async function resultOf({ name, run }: Step, { signal }: Target): Promise<StepResult> {
   const started = performance.now()
   const seconds = () => (performance.now() - started) / 1000
   try {
@@ -58,7 +58,7 @@ async function resultOf({ name, run }: Step, { signal }: Target): Promise<Result
   }
 }
 
-function skipped({ name }: Pick<Step, 'name'>, detail: string): Result {
+function skipped({ name }: Pick<Step, 'name'>, detail: string): StepResult {
   return { step: name, outcome: 'skipped', seconds: 0, detail, failure: null }
 }
 

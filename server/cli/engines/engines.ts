@@ -7,14 +7,14 @@ import { buildEngines, engineMistakes } from '../../engines/registry.ts'
 import {
   describeFlags,
   type Flags,
-  type Given,
+  type GivenFlags,
   parseFlags,
   rejectArguments,
   UsageError,
   wordsBeforeFlags,
 } from '../flags.ts'
 import { EXIT_INTERRUPTED, onInterrupt } from '../interrupt.ts'
-import { allHold, headingOf, jsonOf, type Result, tableOf } from './report.ts'
+import { allHold, type EngineFindings, engineReportJson, headingOf, tableOf } from './report.ts'
 import { type Subject, subjectsOf } from './subjects.ts'
 
 const FLAGS = {
@@ -56,7 +56,7 @@ export async function runEngines(args: string[], env: NodeJS.ProcessEnv): Promis
   }
 }
 
-async function check(config: Config, name: string | undefined, given: Given<typeof FLAGS>): Promise<number> {
+async function check(config: Config, name: string | undefined, given: GivenFlags<typeof FLAGS>): Promise<number> {
   const work_dir = await mkdtemp(join(tmpdir(), 'kinora-engines-'))
   const { upstream_idle_seconds: idle_seconds, upstream_total_seconds: total_seconds } = config.limits
   const upstream = { idle_seconds, total_seconds }
@@ -64,7 +64,7 @@ async function check(config: Config, name: string | undefined, given: Given<type
   const interrupt = onInterrupt()
   try {
     const results = await checkAll(named(subjectsOf(config, engines), name), given, interrupt.signal)
-    process.stdout.write(given.json ? `${JSON.stringify(jsonOf(results))}\n` : tableOf(results))
+    process.stdout.write(given.json ? `${JSON.stringify(engineReportJson(results))}\n` : tableOf(results))
     return allHold(results) ? 0 : 1
   } catch (error) {
     if (!interrupt.signal.aborted) throw error
@@ -87,15 +87,15 @@ function named(subjects: Subject[], name: string | undefined): Subject[] {
 
 async function checkAll(
   subjects: readonly Subject[],
-  { free, inputs }: Given<typeof FLAGS>,
+  { free, inputs }: GivenFlags<typeof FLAGS>,
   signal: AbortSignal,
-): Promise<Result[]> {
-  const results: Result[] = []
+): Promise<EngineFindings[]> {
+  const results: EngineFindings[] = []
   for (const subject of subjects) {
     const checks = subject.checks.filter(
       ({ starts }) => (!free || starts === 'nothing') && (inputs || starts !== 'a render for each kind of input'),
     )
-    const findings: Result['findings'] = []
+    const findings: EngineFindings['findings'] = []
     for (const [i, each] of checks.entries()) {
       const progress = `${headingOf(subject)}, ${i + 1} of ${checks.length}: ${each.title}`
       process.stderr.write(

@@ -3,15 +3,15 @@ import { formatSeconds } from '../units.ts'
 import type { Subject } from './subjects.ts'
 
 /** What was found of one engine. */
-export type Result = { subject: Subject; findings: Finding[] }
+export type EngineFindings = { subject: Subject; findings: Finding[] }
 
 /** No engine lacks what it must do. */
-export function allHold(results: readonly Result[]): boolean {
+export function allHold(results: readonly EngineFindings[]): boolean {
   return !results.some(({ findings }) => findings.some(({ outcome, level }) => outcome === 'fails' && level === 'must'))
 }
 
 /** The results for programs. */
-export function jsonOf(results: readonly Result[]): Record<string, unknown> {
+export function engineReportJson(results: readonly EngineFindings[]): Record<string, unknown> {
   return {
     ok: allHold(results),
     engines: results.map(({ subject, findings }) => {
@@ -22,7 +22,7 @@ export function jsonOf(results: readonly Result[]): Record<string, unknown> {
 }
 
 /** The results for people: a heading and a table for each engine, and a sum. */
-export function tableOf(results: readonly Result[]): string {
+export function tableOf(results: readonly EngineFindings[]): string {
   const tables = results.map(({ subject, findings }) => `${headingOf(subject)}\n${findings.map(rowOf).join('')}`)
   return `${tables.join('\n')}\n${sumOf(results.flatMap(({ findings }) => findings))}\n`
 }

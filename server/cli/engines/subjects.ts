@@ -7,12 +7,12 @@ import { entryOptions } from '../../engines/engine-entry.ts'
 import type { Engines } from '../../engines/registry.ts'
 import { TRANSLATION_CHECKS } from '../../videos/translation/check.ts'
 
-export type Family = 'video' | 'chat' | 'moderation' | 'transcription' | 'translation'
+export type EngineFamily = 'video' | 'chat' | 'moderation' | 'transcription' | 'translation'
 type Cost = Check<unknown>['starts']
 
 /** One engine of the configuration, ready to be checked. `engine`: its name in a model with several. `at`: where it is. */
 export type Subject = {
-  family: Family
+  family: EngineFamily
   model: string | null
   engine: string | null
   kind: string

@@ -5,10 +5,10 @@ import { openWithStops } from '../../platform/start/stops.ts'
 import { StartError } from '../../platform/start-error.ts'
 import type { NextSettings } from '../../reload/node.ts'
 import { type Boot, openService } from '../boot.ts'
-import type { FromWorker, ToWorker } from './messages.ts'
+import type { FromHttpProcess, ToHttpProcess } from './messages.ts'
 
 /** One of the processes of `--workers N`: answers requests until SIGTERM. Returns the exit code. */
-export async function runHttpWorker(): Promise<number> {
+export async function runHttpProcess(): Promise<number> {
   const skip = new AbortController()
   const stopped = new Promise<void>((resolve) => process.once('SIGTERM', () => resolve()))
   void stopped.then(() => process.once('SIGTERM', () => skip.abort()))
@@ -17,7 +17,7 @@ export async function runHttpWorker(): Promise<number> {
   const opened = Promise.withResolvers<App>()
   const allowed = Promise.withResolvers<void>()
   const log = Promise.withResolvers<OpenLog>()
-  process.on('message', (message: ToWorker) => {
+  process.on('message', (message: ToHttpProcess) => {
     if ('skip' in message) skip.abort()
     if ('listen' in message) allowed.resolve()
     if ('reload' in message) void Promise.all([opened.promise, log.promise]).then((to) => takeUp(to, message.reload))
@@ -61,7 +61,7 @@ async function answer(app: App, { config: { host, port, metrics } }: Boot): Prom
   send({ ready })
 }
 
-function send(message: FromWorker, onSent: () => void = () => {}): void {
+function send(message: FromHttpProcess, onSent: () => void = () => {}): void {
   process.send?.(message, onSent)
 }
 

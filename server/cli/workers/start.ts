@@ -4,7 +4,7 @@ import type { Counter } from '../../platform/metrics/metrics.ts'
 import { StartError } from '../../platform/start-error.ts'
 import type { NextSettings } from '../../reload/node.ts'
 import type { Boot } from '../boot.ts'
-import type { FromWorker, ToWorker } from './messages.ts'
+import type { FromHttpProcess, ToHttpProcess } from './messages.ts'
 import { endProcess, openSlot } from './slot.ts'
 
 /** How long a process may take to take up other settings; then it is replaced. */
@@ -12,7 +12,7 @@ const RELOAD_SECONDS = 10
 /** What requests and work in progress may take at most, after `drain_seconds`. Source: docs/operating/nodes.md. */
 const STOP_SECONDS = 70
 
-export type HttpWorkers = {
+export type HttpProcesses = {
   url: string
   pids(): number[]
   /** Has every process take the settings up; one that does not is replaced. Returns the process ids of those that did. */
@@ -27,25 +27,25 @@ export type HttpWorkers = {
  * Boot settings travel over the channel between the processes, never in an environment others can read.
  * Throws StartError, with none left running, when they cannot listen.
  */
-export async function startHttpWorkers(
+export async function startHttpProcesses(
   first: Boot,
   { log, restarts, freePort }: { log: Log; restarts: Counter; freePort: () => Promise<void> },
-): Promise<HttpWorkers> {
+): Promise<HttpProcesses> {
   let boot = first
   cluster.setupPrimary({ serialization: 'advanced' })
   const stopping = new AbortController()
   const start = () =>
     openSlot({
-      fork: () => forkWorker(boot, freePort),
+      fork: () => forkHttpProcess(boot, freePort),
       readReady,
-      on_died: (pid) => log.error('http_worker_died', { detail: `process ${pid}` }),
-      on_failed: (error) => log.error('http_worker_failed', { error }),
+      on_died: (pid) => log.error('http_process_died', { detail: `process ${pid}` }),
+      on_failed: (error) => log.error('http_process_failed', { error }),
       on_restart: () => restarts.add(1),
       signal: stopping.signal,
     })
   const stop = async (skip?: AbortSignal) => {
     stopping.abort()
-    await stopWorkers(boot, log, skip)
+    await stopHttpProcesses(boot, log, skip)
   }
   try {
     // Port 0 is one and the same port for all of them: the cluster picks it once.
@@ -56,7 +56,7 @@ export async function startHttpWorkers(
       pids: () => living().map(pidOf),
       async reload(next) {
         boot = { ...boot, ...next }
-        const took = await Promise.all(living().map((worker) => reloadWorker(worker, next)))
+        const took = await Promise.all(living().map((worker) => reloadHttpProcess(worker, next)))
         return took.flatMap((pid) => pid ?? [])
       },
       stop,
@@ -67,35 +67,35 @@ export async function startHttpWorkers(
   }
 }
 
-function forkWorker(boot: Boot, freePort: () => Promise<void>) {
+function forkHttpProcess(boot: Boot, freePort: () => Promise<void>) {
   const worker = cluster.fork()
-  worker.send(boot satisfies ToWorker)
+  worker.send(boot satisfies ToHttpProcess)
   // The process emits its errors as well, where they are handled.
   worker.on('error', () => {})
-  worker.on('message', async (message: FromWorker) => {
+  worker.on('message', async (message: FromHttpProcess) => {
     if (!('opened' in message)) return
     await freePort()
-    if (worker.isConnected()) worker.send({ listen: true } satisfies ToWorker)
+    if (worker.isConnected()) worker.send({ listen: true } satisfies ToHttpProcess)
   })
   return worker.process
 }
 
 /** The URL at which a process listens. Throws StartError when it cannot. */
 function readReady(message: unknown): string | null {
-  const from = message as FromWorker
+  const from = message as FromHttpProcess
   if ('refused' in from) throw new StartError(from.refused)
   return 'ready' in from ? from.ready : null
 }
 
 /** Lets every process end its requests and its work; one that does not end is killed. */
-async function stopWorkers({ config }: Boot, log: Log, skip?: AbortSignal): Promise<void> {
+async function stopHttpProcesses({ config }: Boot, log: Log, skip?: AbortSignal): Promise<void> {
   const workers = living()
   const ended = workers.map(async (worker) => {
     if ((await endProcess(worker.process, { seconds: config.drain_seconds + STOP_SECONDS })) === 'killed')
-      log.error('http_worker_killed', { detail: `process ${pidOf(worker)} did not end` })
+      log.error('http_process_killed', { detail: `process ${pidOf(worker)} did not end` })
   })
   const skipDrain = () => {
-    for (const worker of workers) if (worker.isConnected()) worker.send({ skip: true } satisfies ToWorker)
+    for (const worker of workers) if (worker.isConnected()) worker.send({ skip: true } satisfies ToHttpProcess)
   }
   if (skip?.aborted) skipDrain()
   else skip?.addEventListener('abort', skipDrain, { once: true })
@@ -111,7 +111,7 @@ function pidOf({ process: { pid } }: Worker): number {
 }
 
 /** Its process id once it has the settings; null when it does not take them up in time, and is killed to be replaced. */
-function reloadWorker(worker: Worker, next: NextSettings): Promise<number | null> {
+function reloadHttpProcess(worker: Worker, next: NextSettings): Promise<number | null> {
   return new Promise((resolve) => {
     const end = (pid: number | null) => {
       clearTimeout(timer)
@@ -121,10 +121,10 @@ function reloadWorker(worker: Worker, next: NextSettings): Promise<number | null
     }
     const timer = setTimeout(end, RELOAD_SECONDS * 1000, null)
     const onExit = () => end(null)
-    const onMessage = (message: FromWorker) => {
+    const onMessage = (message: FromHttpProcess) => {
       if ('reloaded' in message) end(pidOf(worker))
     }
     worker.on('message', onMessage).on('exit', onExit)
-    worker.send({ reload: next } satisfies ToWorker)
+    worker.send({ reload: next } satisfies ToHttpProcess)
   })
 }

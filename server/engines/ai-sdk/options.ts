@@ -1,6 +1,6 @@
 import Type from 'typebox'
 import { ServerUrl } from '../base-url.ts'
-import type { Mistake } from '../engine-entry.ts'
+import type { EntryMistake } from '../engine-entry.ts'
 
 /**
  * Options of every engine that calls its server through a provider package of the AI SDK, which the operator installs. `base_url` is the
@@ -27,7 +27,7 @@ export const AiSdkOptions = {
 const RESERVED_SETTINGS = new Set(['apiKey', 'baseURL', 'headers', 'fetch'])
 
 /** Settings that would replace an option. */
-export function settingsMistakes({ settings = {} }: { settings?: Record<string, unknown> }): Mistake[] {
+export function settingsMistakes({ settings = {} }: { settings?: Record<string, unknown> }): EntryMistake[] {
   const reserved = Object.keys(settings).filter((name) => RESERVED_SETTINGS.has(name))
   return reserved.map((name) => ({ path: `settings.${name}`, message: 'Cannot be set here.' }))
 }

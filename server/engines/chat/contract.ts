@@ -1,4 +1,4 @@
-import type { EndpointState } from '../endpoint-health.ts'
+import type { UpstreamState } from '../upstream-health.ts'
 
 /** One piece of a message. URLs are http(s) or `data:`; files of ours have become one or the other before the engine sees them. */
 export type ChatPart =
@@ -161,6 +161,6 @@ export type ChatEngine = {
   /** Input tokens as the engine counts them; absent when it cannot count. It may stop once they are more than `most`. */
   countTokens?(request: ChatRequest, signal: AbortSignal, most?: number): Promise<number>
   /** The circuit breakers of its servers, where it has any. */
-  breakers?(): readonly EndpointState[]
+  breakers?(): readonly UpstreamState[]
   close?(): Promise<void>
 }

@@ -1,8 +1,8 @@
 import Type from 'typebox'
-import type { Mistake } from '../engine-entry.ts'
+import type { EntryMistake } from '../engine-entry.ts'
 import {
-  type ChatMessage,
   completeChoice,
+  type InstructionMessage,
   imagePart,
   OpenaiClientOptions,
   openaiClient,
@@ -10,7 +10,7 @@ import {
 } from '../openai-client.ts'
 import { unreadableReply } from '../reply-error.ts'
 import type { ModerationEngine, ModerationInput, ModerationResult } from './contract.ts'
-import { breakMarkers, DEFAULT_POLICY, GUARD_FORMATS, type Reading, readProbability } from './guard-formats.ts'
+import { breakMarkers, DEFAULT_POLICY, GUARD_FORMATS, type GuardVerdict, readProbability } from './guard-formats.ts'
 import { judgeEach } from './judge-each.ts'
 
 /**
@@ -47,7 +47,7 @@ export function chatGuard(options: ChatGuardOptions): ModerationEngine {
     signal: AbortSignal,
   ): Promise<ModerationResult> {
     const content = image === null ? text : [{ type: 'text' as const, text }, imagePart(image)]
-    const messages: ChatMessage[] = [{ role: 'user', content }]
+    const messages: InstructionMessage[] = [{ role: 'user', content }]
     if (format.question !== null)
       messages.unshift({ role: 'system', content: `${options.policy ?? DEFAULT_POLICY}\n\n${format.question}` })
     const { block_above } = options
@@ -61,7 +61,7 @@ export function chatGuard(options: ChatGuardOptions): ModerationEngine {
   }
 
   /** The word with which a cut answer begins is enough to block. */
-  function readWord(answer: string, may_allow: boolean): Reading {
+  function readWord(answer: string, may_allow: boolean): GuardVerdict {
     const read = format.read(answer.trim(), options.controversial ?? 'block')
     if (read?.verdict !== 'block' && !may_allow) throw unreadableReply('the answer was cut short')
     if (read === null) throw unreadableReply('the answer is no verdict')
@@ -83,7 +83,7 @@ export function chatGuard(options: ChatGuardOptions): ModerationEngine {
 function readFirstToken(
   answer: string,
   { logprobs, block_above, may_allow }: { logprobs: unknown; block_above: number; may_allow: boolean },
-): Reading {
+): GuardVerdict {
   if (!/^[^\p{L}\p{N}]*(?:yes|no)(?![\p{L}\p{N}])/iu.test(answer)) throw unreadableReply('the answer is no verdict')
   const read = readProbability(logprobs, block_above)
   if (read === null) throw unreadableReply('the answer has no probabilities of Yes and No')
@@ -95,9 +95,9 @@ function readFirstToken(
 const PROBABILITIES = { logprobs: true, top_logprobs: 20, max_tokens: 8 }
 
 /** Options that contradict the format. */
-export function chatGuardMistakes(options: ChatGuardOptions): Mistake[] {
+export function chatGuardMistakes(options: ChatGuardOptions): EntryMistake[] {
   const format = GUARD_FORMATS[options.format]
-  const mistakes: Mistake[] = []
+  const mistakes: EntryMistake[] = []
   if (options.images === true && !format.sees_images)
     mistakes.push({ path: 'images', message: `Models of the format ${options.format} do not see pictures.` })
   if (options.policy !== undefined && format.question === null)

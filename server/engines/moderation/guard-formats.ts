@@ -1,7 +1,7 @@
 import { asRecord, jsonIn } from '../../platform/json/record.ts'
 import type { ModerationResult } from './contract.ts'
 
-export type Reading = Pick<ModerationResult, 'verdict' | 'categories'>
+export type GuardVerdict = Pick<ModerationResult, 'verdict' | 'categories'>
 
 export type GuardFormat = {
   sees_images: boolean
@@ -13,7 +13,7 @@ export type GuardFormat = {
    * The verdict in a trimmed answer. The first word blocks, in any case and whatever follows it: models add text, leave out line ends and
    * invent categories. Only an answer that is exactly the model's way of saying "safe" allows. Null for everything else.
    */
-  read(answer: string, controversial: 'allow' | 'block'): Reading | null
+  read(answer: string, controversial: 'allow' | 'block'): GuardVerdict | null
 }
 
 /** The policy of formats that take one, unless the operator has written another. */
@@ -90,13 +90,13 @@ function verdictOnly(read: Read): Read {
 }
 
 /** `safe`, or `unsafe` and its hazards: S1 to S14, O1 to O6 in the first version. */
-function readLlamaGuard(answer: string): Reading | null {
+function readLlamaGuard(answer: string): GuardVerdict | null {
   if (answer === 'safe') return ALLOW
   const rest = behindWord(answer, 'unsafe')
   return rest === null ? null : block(rest.toUpperCase().match(/\b[SO]\d{1,2}\b/g), 'unsafe')
 }
 
-function readQwen3Guard(answer: string, controversial: 'allow' | 'block'): Reading | null {
+function readQwen3Guard(answer: string, controversial: 'allow' | 'block'): GuardVerdict | null {
   const exact = /^Safety: (Safe|Controversial)\s*\nCategories: ([^\n]+?)\s*(?:\nRefusal: (?:Yes|No)\s*)?$/.exec(answer)
   if (exact?.[1] === 'Safe') return exact[2] === 'None' ? ALLOW : null
   if (exact !== null && controversial === 'allow') return { verdict: 'allow', categories: listOf(exact[2]!) }
@@ -107,7 +107,7 @@ function readQwen3Guard(answer: string, controversial: 'allow' | 'block'): Readi
 }
 
 /** One JSON object. One that answers twice does not allow, since parsers disagree about which of the two counts. */
-function readSafeguard(answer: string): Reading | null {
+function readSafeguard(answer: string): GuardVerdict | null {
   const json = asRecord(jsonIn(answer))
   if (json?.violation === 0 && answer.match(/"violation"\s*:/g)?.length === 1) return ALLOW
   const first = /"violation"\s*:\s*("?)([\w.+-]*)\1/.exec(answer)?.[2]?.toLowerCase()
@@ -116,15 +116,15 @@ function readSafeguard(answer: string): Reading | null {
 }
 
 /** The word alone; Granite Guardian puts it into `<score>`. Source: https://huggingface.co/ibm-granite/granite-guardian-3.3-8b */
-function readYesNo(answer: string): Reading | null {
+function readYesNo(answer: string): GuardVerdict | null {
   if (/^(?:no\.?|<score>\s*no\s*<\/score>)$/i.test(answer)) return ALLOW
   return behindWord(answer, '(?:<score>\\s*)?yes') === null ? null : block([], 'policy')
 }
 
-const ALLOW: Reading = { verdict: 'allow', categories: [] }
+const ALLOW: GuardVerdict = { verdict: 'allow', categories: [] }
 
 /** The categories go into the moderation record: names as a model has them, not what it may quote from a prompt. */
-function block(categories: readonly string[] | null | undefined, otherwise: string): Reading {
+function block(categories: readonly string[] | null | undefined, otherwise: string): GuardVerdict {
   const names = [...new Set(categories ?? [])].filter((name) => /^[\w &,()/.-]{1,64}$/.test(name)).slice(0, 16)
   return { verdict: 'block', categories: names.length > 0 ? names : [otherwise] }
 }
@@ -146,7 +146,7 @@ function behindWord(answer: string, word: string): string | null {
  * The verdict by the probability of Yes against No at the first token, as ShieldGemma's card has it; null when the server gave neither.
  * Source: https://huggingface.co/google/shieldgemma-2-4b-it
  */
-export function readProbability(logprobs: unknown, block_above: number): Reading | null {
+export function readProbability(logprobs: unknown, block_above: number): GuardVerdict | null {
   const content = asRecord(logprobs)?.content
   const candidates = Array.isArray(content) ? asRecord(content[0])?.top_logprobs : null
   if (!Array.isArray(candidates)) return null

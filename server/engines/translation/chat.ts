@@ -1,6 +1,6 @@
 import Type from 'typebox'
 import { jsonIn } from '../../platform/json/record.ts'
-import { type ChatMessage, completeChat, OpenaiClientOptions, openaiClient } from '../openai-client.ts'
+import { completeChat, type InstructionMessage, OpenaiClientOptions, openaiClient } from '../openai-client.ts'
 import { unreadableReply } from '../reply-error.ts'
 import { secondsForLength, type TranslationEngine, type TranslationResult } from './contract.ts'
 
@@ -32,7 +32,7 @@ export function chatTranslation(options: ChatTranslationOptions): TranslationEng
     async translate({ text, violation }, signal): Promise<TranslationResult> {
       const again =
         violation === undefined ? '' : ` Your last answer was rejected: ${violation}. Answer again and correct this.`
-      const messages: ChatMessage[] = [
+      const messages: InstructionMessage[] = [
         { role: 'system', content: INSTRUCTION + again },
         { role: 'user', content: text },
       ]

@@ -1,7 +1,7 @@
 import Type from 'typebox'
 import { type EngineClient, engineClient } from '../../platform/outbound/client.ts'
 import { ServerUrl } from '../base-url.ts'
-import type { Mistake } from '../engine-entry.ts'
+import type { EntryMistake } from '../engine-entry.ts'
 import { type CallLimits, postJson } from '../openai-client.ts'
 import { unreadableReply } from '../reply-error.ts'
 import { secondsForLength, type TranslationEngine } from './contract.ts'
@@ -48,9 +48,9 @@ export function httpTranslationMistakes({
   base_url,
   api_key,
   headers = {},
-}: HttpTranslationOptions): Mistake[] {
+}: HttpTranslationOptions): EntryMistake[] {
   const { path, credential_required } = FORMATS[format]
-  const mistakes: Mistake[] = []
+  const mistakes: EntryMistake[] = []
   const version = format === 'deepl' ? '|/v2' : ''
   if (new RegExp(`(?:${path}${version})/*$`).test(base_url))
     mistakes.push({ path: 'base_url', message: `Must end before ${path}, which is added.` })

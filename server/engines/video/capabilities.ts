@@ -1,5 +1,5 @@
 import Type from 'typebox'
-import type { Mistake } from '../engine-entry.ts'
+import type { EntryMistake } from '../engine-entry.ts'
 import { ASPECT_RATIOS, type AspectRatio, type Capabilities, type RenderMode } from './contract.ts'
 
 export const INPUTS = ['first_frame', 'last_frame', 'reference_images', 'reference_videos', 'reference_audio'] as const
@@ -60,7 +60,7 @@ export function narrowCapabilities(protocol: Protocol, options: CapabilityOption
 }
 
 /** Options that the protocol cannot meet, or that contradict each other. `speaks` names the protocol in a sentence. */
-export function capabilityMistakes(options: CapabilityOptions, protocol: Protocol, speaks: string): Mistake[] {
+export function capabilityMistakes(options: CapabilityOptions, protocol: Protocol, speaks: string): EntryMistake[] {
   const [min, max] = options.seconds ?? protocol.seconds
   const mistakes = (options.inputs ?? []).flatMap((input, i) =>
     protocol.inputs.has(input) ? [] : [{ path: `inputs.${i}`, message: `${speaks} cannot carry it.` }],

@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises'
 import Type from 'typebox'
 import { EngineError } from '../engine-error.ts'
 import type { Capabilities, RenderState, Ticket, VideoEngine } from './contract.ts'
-import { refuseUnsupported } from './refuse-unsupported.ts'
+import { rejectUnsupportedInput } from './reject-unsupported.ts'
 
 const FAULTS = ['rejected', 'rejected_reference', 'moderation', 'transient', 'permanent'] as const
 
@@ -43,7 +43,7 @@ export function instantVideo(options: InstantOptions): VideoEngine {
     capabilities: () => EVERYTHING,
 
     async start(request) {
-      refuseUnsupported(request, EVERYTHING)
+      rejectUnsupportedInput(request, EVERYTHING)
       const conduct =
         options.script?.find((entry) => request.original_prompt.includes(entry.prompt_includes)) ?? options
       if (conduct.start !== undefined) throw fault(conduct.start)

@@ -1,5 +1,5 @@
-import { type Chance, type EndpointState, endpointHealth } from '../endpoint-health.ts'
 import type { Served } from '../engine-entry.ts'
+import { type Chance, type UpstreamState, upstreamHealth } from '../upstream-health.ts'
 import type { AspectRatio, Capabilities, RenderMode, VideoEngine } from './contract.ts'
 
 /**
@@ -20,7 +20,7 @@ export type EnginePool = {
   /** The engine asked not to be called for so long. */
   pause(member: PoolMember, seconds: number): void
   /** The circuit breaker of a member that is the same engine under the same name; undefined when there is none. */
-  breakerOf(member: PoolMember): EndpointState | undefined
+  breakerOf(member: PoolMember): UpstreamState | undefined
 }
 
 /** How long a circuit breaker stays open when the engine refused our credential or model. */
@@ -31,7 +31,7 @@ export function enginePool(
   members: readonly PoolMember[],
   { before, ...given }: Partial<Chance> & { before?: EnginePool | undefined } = {},
 ): EnginePool {
-  const health = endpointHealth(
+  const health = upstreamHealth(
     members.map(({ weight }) => weight),
     { random: Math.random, now: () => performance.now(), ...given },
     members.map((member) => before?.breakerOf(member)),

@@ -1,4 +1,4 @@
-import type { Mistake } from '../engine-entry.ts'
+import type { EntryMistake } from '../engine-entry.ts'
 import type { JsonValue } from './contract.ts'
 
 /** What each placeholder stands for; `undefined`, or a list without elements, when a request has nothing for it. */
@@ -31,7 +31,7 @@ export function placeholdersIn(template: JsonValue): Set<string> {
 }
 
 /** Placeholders of other names than those that are known, each with its path. */
-export function unknownPlaceholders(template: JsonValue, known: readonly string[], path: string): Mistake[] {
+export function unknownPlaceholders(template: JsonValue, known: readonly string[], path: string): EntryMistake[] {
   return textsIn(template, path).flatMap((each) =>
     namesIn(each.text)
       .filter((name) => !known.includes(name))

@@ -15,7 +15,7 @@ export const observedDeliveryQueue: ObservedQueue = {
   created: sql`(select e.created_at from events e where e.id = event_id)`,
 }
 
-/** For releasing what a dead worker held. */
+/** For releasing what a dead consumer held. */
 export const deliveryQueue = { queue: DELIVERY_QUEUE, claims: claimsOn<ClaimedDelivery>(PENDING) } as const
 
 /** Claims on pending deliveries that are due, whose owners are subscriptions. What waits for one that is off or gone is not claimed. */

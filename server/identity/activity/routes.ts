@@ -1,13 +1,13 @@
 import { unixSeconds } from '../../platform/clock.ts'
 import { pageOf, positionOf } from '../../platform/http/list.ts'
-import { type Endpoint, endpoint } from '../caller/endpoint.ts'
+import { type Route, route } from '../caller/route.ts'
 import { requireManager } from '../members/members.ts'
-import { type ActivityEntry, ActivityList, List, PAGE } from '../schema.ts'
+import { type ActivityEntry, ActivityList, IDENTITY_PAGE, List } from '../schema.ts'
 import { listActivity, type NamedActivity } from './store.ts'
 
 /** What was changed in an organization, for its owners and admins. */
-export const activityEndpoints: readonly Endpoint[] = [
-  endpoint({
+export const activityRoutes: readonly Route[] = [
+  route({
     method: 'GET',
     path: '/console/activity',
     auth: 'session',
@@ -17,7 +17,7 @@ export const activityEndpoints: readonly Endpoint[] = [
     response: ActivityList,
     async handle(ctx, { principal, query }) {
       requireManager(principal)
-      const position = positionOf('activity', query, PAGE)
+      const position = positionOf('activity', query, IDENTITY_PAGE)
       return pageOf(await listActivity(ctx.db, principal.org_id, position), position.limit, activityView)
     },
   }),

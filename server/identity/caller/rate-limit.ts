@@ -22,7 +22,7 @@ const MINUTE_MICROSECONDS = 60_000_000
  * algorithm). Returns the headers every response carries then, null without a limit.
  * Throws ApiError `rate_limit_exceeded`, with the same headers.
  */
-export async function countRequest(
+export async function countAgainstRateLimit(
   ctx: Pick<Context, 'config' | 'db' | 'clock'>,
   principal: Principal,
 ): Promise<Record<string, string> | null> {

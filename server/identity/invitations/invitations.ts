@@ -90,7 +90,7 @@ export type Acceptance = { token: string; name?: string; password?: string; addr
  * is due nobody has joined yet: they sign in and accept again.
  * Throws ApiError `not_found`, `missing_required_parameter`, `invalid_api_key`, `rate_limit_exceeded`, `conflict`.
  */
-export async function accept(
+export async function joinByInvitation(
   login: LoginContext,
   acceptance: Acceptance,
   signed_in: { user_id: string } | null,

@@ -1,7 +1,7 @@
 import { unixSeconds } from '../../platform/clock.ts'
 import { pageOf } from '../../platform/http/list.ts'
 import { requireSameOrigin } from '../caller/csrf.ts'
-import { type Endpoint, endpoint } from '../caller/endpoint.ts'
+import { type Route, route } from '../caller/route.ts'
 import { answerSignIn, beginSession, callerOf, moveSession } from '../login/begin-session.ts'
 import { requireManager } from '../members/members.ts'
 import type { Identity } from '../open.ts'
@@ -11,23 +11,23 @@ import {
   CreatedInvitation,
   CreateInvitation,
   Deleted,
+  IDENTITY_PAGE,
   type Invitation,
   InvitationList,
   InvitationPreview,
   List,
-  PAGE,
   PreviewInvitation,
   SignInAnswer,
 } from '../schema.ts'
-import { accept, invite, previewInvitation, withdraw } from './invitations.ts'
+import { invite, joinByInvitation, previewInvitation, withdraw } from './invitations.ts'
 import { type InvitationRow, listInvitations } from './store.ts'
 
 /** Sending, listing, withdrawing and accepting invitations. */
-export function invitationEndpoints(identity: Identity): Endpoint[] {
-  return [listOpen, create, withdrawOpen, preview, acceptEndpoint(identity)]
+export function invitationRoutes(identity: Identity): Route[] {
+  return [listOpen, create, withdrawOpen, preview, acceptRoute(identity)]
 }
 
-const listOpen = endpoint({
+const listOpen = route({
   method: 'GET',
   path: '/console/invitations',
   auth: 'session',
@@ -37,13 +37,13 @@ const listOpen = endpoint({
   response: InvitationList,
   async handle(ctx, { principal, query }) {
     requireManager(principal)
-    const position = rowPosition('invitation', query, PAGE)
+    const position = rowPosition('invitation', query, IDENTITY_PAGE)
     const rows = await listInvitations(ctx.db, principal.org_id, { ...position, now: ctx.clock.now() })
     return pageOf(rows, position.limit, invitationView)
   },
 })
 
-const create = endpoint({
+const create = route({
   method: 'POST',
   path: '/console/invitations',
   auth: 'session',
@@ -60,7 +60,7 @@ const create = endpoint({
   },
 })
 
-const withdrawOpen = endpoint({
+const withdrawOpen = route({
   method: 'DELETE',
   path: '/console/invitations/:id',
   auth: 'session',
@@ -75,7 +75,7 @@ const withdrawOpen = endpoint({
 })
 
 /** POST, because a token in a URL would be written to logs. */
-const preview = endpoint({
+const preview = route({
   method: 'POST',
   path: '/console/invitations/preview',
   auth: 'none',
@@ -93,8 +93,8 @@ const preview = endpoint({
   },
 })
 
-function acceptEndpoint(identity: Identity): Endpoint {
-  return endpoint({
+function acceptRoute(identity: Identity): Route {
+  return route({
     method: 'POST',
     path: '/console/invitations/accept',
     auth: 'none',
@@ -109,7 +109,7 @@ function acceptEndpoint(identity: Identity): Endpoint {
       requireSameOrigin(request)
       const { cookie } = request.headers
       const present = cookie === undefined ? null : await identity.callers.session({ cookie })
-      const { org_id, session } = await accept(identity.login, { ...body, ...callerOf(request) }, present)
+      const { org_id, session } = await joinByInvitation(identity.login, { ...body, ...callerOf(request) }, present)
       if (session && 'challenge' in session) return answerSignIn(ctx, identity, { request, reply }, session)
       if (session) return beginSession(ctx, identity, { request, reply }, session, org_id)
       return moveSession(ctx, identity, reply, { ...present!, org_id })

@@ -8,7 +8,7 @@ import type { Principal } from '../caller/principal.ts'
 import { lockSession } from '../login/store.ts'
 import { lockedRole } from '../members/members.ts'
 import { lockOrganization } from '../people/store.ts'
-import { hashKey, hintOf, mintKey } from './format.ts'
+import { apiKeyHint, hashKey, mintKey } from './format.ts'
 import { type ApiKeyRow, countKeys, insertKey, revokeKey } from './store.ts'
 
 /** Keys of one person in one organization. */
@@ -23,7 +23,7 @@ type NewKey = { org_id: string; user_id: string; name: string; prefix: string; n
 export async function createKey(db: Db, owner: NewKey): Promise<KeyFacts & { key: string }> {
   const { org_id, user_id, name, prefix, now } = owner
   const key = mintKey(prefix)
-  const row = { id: newId('key', now), org_id, user_id, name, hint: hintOf(key), created_at: now }
+  const row = { id: newId('key', now), org_id, user_id, name, hint: apiKeyHint(key), created_at: now }
   await insertKey(db, { ...row, key_hash: Buffer.from(hashKey(key), 'hex') })
   return { ...row, last_used_at: null, revoked_at: null, key }
 }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { law } from '../../../test/support/law.ts'
-import { hashKey, hintOf, isKey, mintKey, randomText } from './format.ts'
+import { apiKeyHint, hashKey, isKey, mintKey, randomText } from './format.ts'
 
 test('a new key has the published form and its own checksum', () => {
   for (let i = 0; i < 200; i++) {
@@ -45,7 +45,7 @@ law('text that is not a key is refused, whatever it is', (seed) => {
 })
 
 test('a hint shows the prefix and the last four characters alone', () => {
-  assert.equal(hintOf('kin_0123456789012345678901234567890123Wxyz'), 'kin_...Wxyz')
+  assert.equal(apiKeyHint('kin_0123456789012345678901234567890123Wxyz'), 'kin_...Wxyz')
 })
 
 test('the hash is the whole SHA-256', () => {

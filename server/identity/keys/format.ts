@@ -25,7 +25,7 @@ export function hashKey(key: string): string {
 }
 
 /** What listings show: prefix and last four characters. */
-export function hintOf(key: string): string {
+export function apiKeyHint(key: string): string {
   return `${key.slice(0, key.indexOf('_') + 1)}...${key.slice(-4)}`
 }
 

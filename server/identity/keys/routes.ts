@@ -1,15 +1,15 @@
 import { unixSeconds } from '../../platform/clock.ts'
 import { pageOf, positionOf } from '../../platform/http/list.ts'
 import { actorOf } from '../activity/activity.ts'
-import { type Endpoint, endpoint } from '../caller/endpoint.ts'
+import { type Route, route } from '../caller/route.ts'
 import type { Identity } from '../open.ts'
-import { type ApiKey, ApiKeyList, CreatedApiKey, CreateKey, Deleted, List, PAGE } from '../schema.ts'
+import { type ApiKey, ApiKeyList, CreatedApiKey, CreateKey, Deleted, IDENTITY_PAGE, List } from '../schema.ts'
 import { createKeyBy, type KeyFacts, keyHolder, revokeOwnKey } from './api-keys.ts'
 import { listKeys } from './store.ts'
 
 /** API keys, as their owners and the managers of the organization see and revoke them. */
-export function keyEndpoints({ callers }: Identity): Endpoint[] {
-  const list = endpoint({
+export function keyRoutes({ callers }: Identity): Route[] {
+  const list = route({
     method: 'GET',
     path: '/console/api_keys',
     auth: 'session',
@@ -18,12 +18,12 @@ export function keyEndpoints({ callers }: Identity): Endpoint[] {
     query: List,
     response: ApiKeyList,
     async handle(ctx, { principal, query }) {
-      const position = positionOf('key', query, PAGE)
+      const position = positionOf('key', query, IDENTITY_PAGE)
       const rows = await listKeys(ctx.db, { org_id: principal.org_id, user_id: keyHolder(principal) }, position)
       return pageOf(rows, position.limit, keyView)
     },
   })
-  const create = endpoint({
+  const create = route({
     method: 'POST',
     path: '/console/api_keys',
     auth: 'session',
@@ -41,7 +41,7 @@ export function keyEndpoints({ callers }: Identity): Endpoint[] {
       return { ...keyView(made), key: made.key }
     },
   })
-  const revoke = endpoint({
+  const revoke = route({
     method: 'DELETE',
     path: '/console/api_keys/:id',
     auth: 'session',

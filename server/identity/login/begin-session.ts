@@ -13,13 +13,13 @@ import type { ConsoleSession, SecondFactorRequired } from '../schema.ts'
 import type { Caller, SecondFactorDue, SignedIn } from './sign-in.ts'
 import { deleteSession, findSession, findSessionEnd, switchSession } from './store.ts'
 
-export type Exchange = { request: FastifyRequest; reply: FastifyReply }
+export type HttpCall = { request: FastifyRequest; reply: FastifyReply }
 
 /** The answer to a correct password: the session, or that the second factor is required. */
 export async function answerSignIn(
   ctx: Context,
   identity: Identity,
-  call: Exchange,
+  call: HttpCall,
   signedIn: SignedIn | SecondFactorDue,
 ): Promise<ConsoleSession | SecondFactorRequired> {
   if (!('challenge' in signedIn)) return beginSession(ctx, identity, call, signedIn)
@@ -31,7 +31,7 @@ export async function answerSignIn(
 export async function beginSession(
   ctx: Context,
   identity: Identity,
-  call: Exchange,
+  call: HttpCall,
   signedIn: SignedIn,
   org_id?: string,
 ): Promise<ConsoleSession> {

@@ -19,7 +19,7 @@ export const PASSWORD_LENGTH = { min: 8, max: 128 } as const
 export type LoginLibrary = Awaited<ReturnType<typeof openLoginLibrary>>
 
 /**
- * The login library on our tables and our clock. None of its routes is mounted: the endpoints in `routes.ts` call it.
+ * The login library on our tables and our clock. None of its routes is mounted: ours in `routes.ts` call it.
  * Imported when first needed: it takes 0.3 s and 50 MB that a process without sign-ins never spends.
  * Source: docs/decisions/0002-console-login.md.
  */
@@ -114,7 +114,7 @@ function keepConfirmedSecrets(inner: DBAdapter): DBAdapter {
   return { ...inner, update }
 }
 
-/** What people do wrong is our endpoints' to answer, so the library's warnings are of interest to developers alone. */
+/** What people do wrong is our routes' to answer, so the library's warnings are of interest to developers alone. */
 function writeLog(log: Log, level: string, message: string): void {
   log[level === 'error' ? 'warn' : 'debug']('login_library', { detail: message })
 }

@@ -1,18 +1,18 @@
 import { clearSessionToken } from '../caller/cookie.ts'
 import { requireSameOrigin } from '../caller/csrf.ts'
-import { type Endpoint, endpoint } from '../caller/endpoint.ts'
+import { type Route, route } from '../caller/route.ts'
 import type { Identity } from '../open.ts'
 import { ConsoleSession, SignedOut, SignIn, SignInAnswer, SwitchOrganization } from '../schema.ts'
 import { answerSignIn, callerOf, endSession, moveSession, showSession } from './begin-session.ts'
 import { signIn } from './sign-in.ts'
 
 /** Signing in and out, and the current session. */
-export function sessionEndpoints(identity: Identity): Endpoint[] {
-  return [signInEndpoint(identity), signOutEndpoint(identity), ...presentSession(identity)]
+export function sessionRoutes(identity: Identity): Route[] {
+  return [signInRoute(identity), signOutRoute(identity), ...presentSession(identity)]
 }
 
-function signInEndpoint(identity: Identity): Endpoint {
-  return endpoint({
+function signInRoute(identity: Identity): Route {
+  return route({
     method: 'POST',
     path: '/console/auth/sign-in/email',
     auth: 'none',
@@ -31,8 +31,8 @@ function signInEndpoint(identity: Identity): Endpoint {
   })
 }
 
-function signOutEndpoint(identity: Identity): Endpoint {
-  return endpoint({
+function signOutRoute(identity: Identity): Route {
+  return route({
     method: 'POST',
     path: '/console/auth/sign-out',
     auth: 'none',
@@ -49,8 +49,8 @@ function signOutEndpoint(identity: Identity): Endpoint {
   })
 }
 
-function presentSession(identity: Identity): Endpoint[] {
-  const show = endpoint({
+function presentSession(identity: Identity): Route[] {
+  const show = route({
     method: 'GET',
     path: '/console/session',
     auth: 'session',
@@ -61,7 +61,7 @@ function presentSession(identity: Identity): Endpoint[] {
       return showSession(ctx, reply, principal)
     },
   })
-  const change = endpoint({
+  const change = route({
     method: 'POST',
     path: '/console/session/organization',
     auth: 'session',

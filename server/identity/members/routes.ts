@@ -1,14 +1,14 @@
 import { unixSeconds } from '../../platform/clock.ts'
 import { pageOf, positionOf } from '../../platform/http/list.ts'
-import { type Endpoint, endpoint } from '../caller/endpoint.ts'
+import { type Route, route } from '../caller/route.ts'
 import type { Identity } from '../open.ts'
-import { ChangeRole, Deleted, List, Member, MemberList, PAGE } from '../schema.ts'
+import { ChangeRole, Deleted, IDENTITY_PAGE, List, Member, MemberList } from '../schema.ts'
 import { changeRole, removeMember, requireManager } from './members.ts'
 import { listMembers, type MemberFacts } from './store.ts'
 
 /** The people of an organization and their roles. */
-export function memberEndpoints({ callers }: Identity): Endpoint[] {
-  const list = endpoint({
+export function memberRoutes({ callers }: Identity): Route[] {
+  const list = route({
     method: 'GET',
     path: '/console/members',
     auth: 'session',
@@ -18,11 +18,11 @@ export function memberEndpoints({ callers }: Identity): Endpoint[] {
     response: MemberList,
     async handle(ctx, { principal, query }) {
       requireManager(principal)
-      const position = positionOf('user', query, PAGE)
+      const position = positionOf('user', query, IDENTITY_PAGE)
       return pageOf(await listMembers(ctx.db, principal.org_id, position), position.limit, memberView)
     },
   })
-  const change = endpoint({
+  const change = route({
     method: 'PATCH',
     path: '/console/members/:user_id',
     auth: 'session',
@@ -39,7 +39,7 @@ export function memberEndpoints({ callers }: Identity): Endpoint[] {
       return memberView(member)
     },
   })
-  const remove = endpoint({
+  const remove = route({
     method: 'DELETE',
     path: '/console/members/:user_id',
     auth: 'session',

@@ -4,12 +4,10 @@ import { type Clock, systemClock, unixSeconds } from '../../platform/clock.ts'
 import { type EngineClient, engineClient } from '../../platform/outbound/client.ts'
 import { OutboundError } from '../../platform/outbound/error.ts'
 import { hasUnstorableText } from '../../platform/text.ts'
+import type { AuthorizationResponse } from '../schema.ts'
 
 /** The person an ID token names. `verified_email` is null unless the provider vouches for it. */
 export type OidcIdentity = { subject: string; verified_email: string | null; name: string | null }
-
-/** Query parameters with which the provider sends the browser back. Source: RFC 6749, 4.1.2; RFC 9207. */
-export type AuthorizationResponse = { state?: string; code?: string; error?: string; iss?: string }
 
 /** A reply of the provider failed a check. The message is fixed text: it holds no token, code or secret. */
 export class InvalidOidcReply extends Error {

@@ -4,12 +4,12 @@ import { unixSeconds } from '../../platform/clock.ts'
 import { ApiError } from '../../platform/errors.ts'
 import { OIDC_PATH, stateCookie } from '../caller/cookie.ts'
 import { requireSameOrigin } from '../caller/csrf.ts'
-import { type Endpoint, endpoint } from '../caller/endpoint.ts'
+import { type Route, route } from '../caller/route.ts'
 import { findInvitationsOf, type NamedInvitation } from '../invitations/store.ts'
 import { beginSession, callerOf } from '../login/begin-session.ts'
 import type { Identity } from '../open.ts'
 import { AuthorizationResponse, ChooseInvitation, ConsoleSession, InvitationChoice } from '../schema.ts'
-import { clearChoice, readChoice } from './invitation-choice.ts'
+import { clearChoice, readInvitationChoice } from './invitation-choice.ts'
 import type { OidcProvider } from './provider.ts'
 import { finishByInvitation, finishOidcSignIn, OidcSignInError, startOidcSignIn } from './sign-in.ts'
 
@@ -17,8 +17,8 @@ import { finishByInvitation, finishOidcSignIn, OidcSignInError, startOidcSignIn 
 const REDIRECT_HEADERS = { 'cache-control': 'always', 'referrer-policy': 'always', 'set-cookie': 'sometimes' } as const
 
 /** Signing in with the identity provider: two requests of a browser, each always answered with a redirect. */
-export function oidcEndpoints(identity: Identity): Endpoint[] {
-  const start = endpoint({
+export function oidcRoutes(identity: Identity): Route[] {
+  const start = route({
     method: 'GET',
     path: OIDC_PATH,
     auth: 'none',
@@ -36,7 +36,7 @@ export function oidcEndpoints(identity: Identity): Endpoint[] {
       })
     },
   })
-  const finish = endpoint({
+  const finish = route({
     method: 'GET',
     path: `${OIDC_PATH}/callback`,
     auth: 'none',
@@ -64,12 +64,12 @@ export function oidcEndpoints(identity: Identity): Endpoint[] {
       })
     },
   })
-  return [start, finish, ...choiceEndpoints(identity)]
+  return [start, finish, ...choiceRoutes(identity)]
 }
 
 /** For somebody who came back from the identity provider, is in no organization and is invited by several. */
-function choiceEndpoints(identity: Identity): Endpoint[] {
-  const list = endpoint({
+function choiceRoutes(identity: Identity): Route[] {
+  const list = route({
     method: 'GET',
     path: `${OIDC_PATH}/invitations`,
     auth: 'none',
@@ -80,13 +80,13 @@ function choiceEndpoints(identity: Identity): Endpoint[] {
     errors: ['unknown_url', 'missing_api_key'],
     async handle(ctx, { request, reply }) {
       const { issuer } = requireProvider(identity)
-      const { email } = readChoice(identity.login, issuer, request.headers.cookie ?? '')
+      const { email } = readInvitationChoice(identity.login, issuer, request.headers.cookie ?? '')
       const invitations = await findInvitationsOf(ctx.db, { email, now: ctx.clock.now() })
       reply.header('cache-control', 'no-store')
       return { object: 'invitation_choice', email, invitations: invitations.map(choiceView) }
     },
   })
-  const choose = endpoint({
+  const choose = route({
     method: 'POST',
     path: `${OIDC_PATH}/invitations`,
     auth: 'none',

@@ -18,8 +18,9 @@ import { readEmail } from '../people/email.ts'
 import { findLogins, findUser, organizationsOf, type UserRow } from '../people/store.ts'
 import { recordEnded } from '../people/unverified.ts'
 import { newRowId } from '../row-ids.ts'
-import { offerChoice, readChoice } from './invitation-choice.ts'
-import { type AuthorizationResponse, InvalidOidcReply, type OidcIdentity, type OidcProvider } from './provider.ts'
+import type { AuthorizationResponse } from '../schema.ts'
+import { offerChoice, readInvitationChoice } from './invitation-choice.ts'
+import { InvalidOidcReply, type OidcIdentity, type OidcProvider } from './provider.ts'
 import {
   dropUnverifiedLogin,
   findUserBySubject,
@@ -106,7 +107,7 @@ export async function finishByInvitation(
   call: { cookie: string; invitation_id: string; user_agent: string },
 ): Promise<SignedIn> {
   const { cookie, invitation_id, user_agent } = call
-  const { identity } = readChoice(login, issuer, cookie)
+  const { identity } = readInvitationChoice(login, issuer, cookie)
   try {
     const found = await resolveUser(login, { identity, issuer, invitation_id, now: login.clock.now() })
     if ('user_id' in found) return startSession(login, { ...found, user_agent })

@@ -1,12 +1,12 @@
 import { actorOf, recordActivity } from '../activity/activity.ts'
-import { type Endpoint, endpoint } from '../caller/endpoint.ts'
+import { type Route, route } from '../caller/route.ts'
 import { lockedRole, requireManager } from '../members/members.ts'
 import { findMembersDelete, updateMembersDelete } from '../people/store.ts'
 import { ChangeOrganization, OrganizationSettings } from '../schema.ts'
 
 /** What an organization has set for its people. */
-export const organizationEndpoints: readonly Endpoint[] = [
-  endpoint({
+export const organizationRoutes: readonly Route[] = [
+  route({
     method: 'GET',
     path: '/console/organization',
     auth: 'session',
@@ -17,7 +17,7 @@ export const organizationEndpoints: readonly Endpoint[] = [
       return settingsView(principal.org_id, await findMembersDelete(ctx.db, principal.org_id))
     },
   }),
-  endpoint({
+  route({
     method: 'PATCH',
     path: '/console/organization',
     auth: 'session',

@@ -4,7 +4,7 @@ import { ApiError, notFound } from '../../platform/errors.ts'
 import { pageOf } from '../../platform/http/list.ts'
 import { sessionEnd } from '../caller/authenticate.ts'
 import { SESSION_IDLE_SECONDS } from '../caller/cookie.ts'
-import { type Endpoint, endpoint } from '../caller/endpoint.ts'
+import { type Route, route } from '../caller/route.ts'
 import { beginSession, callerOf } from '../login/begin-session.ts'
 import { changePassword } from '../login/sign-in.ts'
 import { deleteOwnSession, deleteSessionsOf, listSessions, type SessionRow } from '../login/store.ts'
@@ -15,21 +15,21 @@ import {
   ChangeProfile,
   ConsoleSession,
   Deleted,
+  IDENTITY_PAGE,
   List,
   type LoginSession,
   LoginSessionList,
-  PAGE,
   Profile,
   SessionsEnded,
 } from '../schema.ts'
 import { findLogins, findUser, type UserRow, updateName } from './store.ts'
 
 /** A person's own profile, password and sessions. */
-export function profileEndpoints(identity: Identity): Endpoint[] {
-  return [readProfile, changeProfile, passwordEndpoint(identity), ...ownSessions(identity)]
+export function profileRoutes(identity: Identity): Route[] {
+  return [readProfile, changeProfile, passwordRoute(identity), ...ownSessions(identity)]
 }
 
-const readProfile = endpoint({
+const readProfile = route({
   method: 'GET',
   path: '/console/profile',
   auth: 'session',
@@ -39,7 +39,7 @@ const readProfile = endpoint({
   handle: async (ctx, { principal }) => showProfile(ctx, principal.user_id),
 })
 
-const changeProfile = endpoint({
+const changeProfile = route({
   method: 'PATCH',
   path: '/console/profile',
   auth: 'session',
@@ -55,8 +55,8 @@ const changeProfile = endpoint({
   },
 })
 
-function passwordEndpoint(identity: Identity): Endpoint {
-  return endpoint({
+function passwordRoute(identity: Identity): Route {
+  return route({
     method: 'POST',
     path: '/console/password',
     auth: 'session',
@@ -76,8 +76,8 @@ function passwordEndpoint(identity: Identity): Endpoint {
   })
 }
 
-function ownSessions({ callers }: Identity): Endpoint[] {
-  const list = endpoint({
+function ownSessions({ callers }: Identity): Route[] {
+  const list = route({
     method: 'GET',
     path: '/console/sessions',
     auth: 'session',
@@ -87,13 +87,13 @@ function ownSessions({ callers }: Identity): Endpoint[] {
     response: LoginSessionList,
     async handle(ctx, { principal, query }) {
       const now = ctx.clock.now()
-      const position = rowPosition('session', query, PAGE)
+      const position = rowPosition('session', query, IDENTITY_PAGE)
       const going = { ...position, now, idle_since: addSeconds(now, -SESSION_IDLE_SECONDS) }
       const rows = await listSessions(ctx.db, principal.user_id, going)
       return pageOf(rows, position.limit, (row) => loginSessionView(row, principal.session_id))
     },
   })
-  const end = endpoint({
+  const end = route({
     method: 'DELETE',
     path: '/console/sessions/:id',
     auth: 'session',
@@ -107,7 +107,7 @@ function ownSessions({ callers }: Identity): Endpoint[] {
       return { id, object: 'login_session', deleted: true }
     },
   })
-  const endOthers = endpoint({
+  const endOthers = route({
     method: 'DELETE',
     path: '/console/sessions',
     auth: 'session',

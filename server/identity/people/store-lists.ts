@@ -2,7 +2,7 @@ import { type SqlBool, sql } from 'kysely'
 import type { Db } from '../../platform/db/db.ts'
 
 /** For the operator, who belongs to no organization: newest first, one row more than `limit` when there is more. */
-export type Wanted = { org_id: string | null; limit: number }
+export type OperatorQuery = { org_id: string | null; limit: number }
 
 export async function listOrganizations(
   db: Db,
@@ -20,7 +20,7 @@ export async function listOrganizations(
 /** People with what they are where, such as `owner of Acme`; one who is in no organization is listed too. */
 export async function listPeople(
   db: Db,
-  { org_id, limit }: Wanted,
+  { org_id, limit }: OperatorQuery,
 ): Promise<
   Array<{ id: string; email: string; name: string; two_factor: boolean; memberships: string; created_at: Date }>
 > {
@@ -44,7 +44,7 @@ export async function listPeople(
 }
 
 /** Good and revoked keys, never the key itself. */
-export async function listKeysOfAnybody(db: Db, { org_id, limit }: Wanted) {
+export async function listKeysOfAnybody(db: Db, { org_id, limit }: OperatorQuery) {
   let query = db
     .selectFrom('api_keys')
     .innerJoin('organizations', 'organizations.id', 'api_keys.org_id')

@@ -1,8 +1,8 @@
 import type { FastifyRequest } from 'fastify'
 import { ApiError } from '../../platform/errors.ts'
 import { requireSameOrigin } from '../caller/csrf.ts'
-import { type Endpoint, endpoint } from '../caller/endpoint.ts'
 import type { Principal } from '../caller/principal.ts'
+import { type Route, route } from '../caller/route.ts'
 import { beginSession, callerOf } from '../login/begin-session.ts'
 import type { Identity } from '../open.ts'
 import {
@@ -27,12 +27,12 @@ import {
 } from './two-factor.ts'
 
 /** The second factor: six digits of an app beside the password. */
-export function twoFactorEndpoints(identity: Identity): Endpoint[] {
+export function twoFactorRoutes(identity: Identity): Route[] {
   return [secondStep(identity), readState(identity), ...changes(identity), ...recoveryCodes(identity)]
 }
 
-function secondStep(identity: Identity): Endpoint {
-  return endpoint({
+function secondStep(identity: Identity): Route {
+  return route({
     method: 'POST',
     path: '/console/auth/sign-in/two-factor',
     auth: 'none',
@@ -55,8 +55,8 @@ function secondStep(identity: Identity): Endpoint {
   })
 }
 
-function readState({ login }: Identity): Endpoint {
-  return endpoint({
+function readState({ login }: Identity): Route {
+  return route({
     method: 'GET',
     path: '/console/two_factor',
     auth: 'session',
@@ -70,9 +70,9 @@ function readState({ login }: Identity): Endpoint {
   })
 }
 
-function changes(identity: Identity): Endpoint[] {
+function changes(identity: Identity): Route[] {
   const { login, callers } = identity
-  const enrol = endpoint({
+  const enrol = route({
     method: 'POST',
     path: '/console/two_factor',
     auth: 'session',
@@ -88,7 +88,7 @@ function changes(identity: Identity): Endpoint[] {
       return { object: 'two_factor_enrolment', ...made }
     },
   })
-  const confirm = endpoint({
+  const confirm = route({
     method: 'POST',
     path: '/console/two_factor/confirm',
     auth: 'session',
@@ -107,7 +107,7 @@ function changes(identity: Identity): Endpoint[] {
       return { object: 'recovery_codes', recovery_codes }
     },
   })
-  const disable = endpoint({
+  const disable = route({
     method: 'POST',
     path: '/console/two_factor/disable',
     auth: 'session',
@@ -128,8 +128,8 @@ function changes(identity: Identity): Endpoint[] {
   return [enrol, confirm, disable]
 }
 
-function recoveryCodes({ login }: Identity): Endpoint[] {
-  const renew = endpoint({
+function recoveryCodes({ login }: Identity): Route[] {
+  const renew = route({
     method: 'POST',
     path: '/console/two_factor/recovery_codes',
     auth: 'session',

@@ -21,7 +21,7 @@ export type MediaTracks = { video_seconds: number[]; audio_seconds: number[] }
  * Everything that a track holds, what players do not show included. `padding_seconds`: how much of it may be silence of the encoder;
  * `hidden_seconds`: how much an edit list leaves out.
  */
-export type Span = { seconds: number; padding_seconds: number; hidden_seconds: number }
+export type TrackSpan = { seconds: number; padding_seconds: number; hidden_seconds: number }
 
 export type ProbeFault =
   | 'unrecognized'
@@ -173,7 +173,7 @@ export type Probed = {
   result: ProbeResult
   tracks: MediaTracks
   /** One for each track, as in `tracks`. */
-  spans: { video: Span[]; audio: Span[] }
+  spans: { video: TrackSpan[]; audio: TrackSpan[] }
   /** With which FFmpeg reads the container; null for pictures. */
   demuxer: string | null
 } & Partial<OutputFacts>

@@ -19,7 +19,7 @@ import {
   WEBM,
 } from 'mediabunny'
 import { type Shown, shownByEditLists } from './boxes.ts'
-import type { CopyReason, Span } from './probe.ts'
+import type { CopyReason, TrackSpan } from './probe.ts'
 
 // What is odd about a customer's file is no line of the service's log.
 Logging.level = LogLevel.Silent
@@ -79,7 +79,7 @@ async function firstDecodable<T extends InputTrack>(tracks: readonly T[]): Promi
 }
 
 /** All packets of a track, those before and after what players show included. */
-export async function spanOf(track: InputTrack, shown: Shown | undefined): Promise<Span> {
+export async function spanOf(track: InputTrack, shown: Shown | undefined): Promise<TrackSpan> {
   const start = await track.getFirstTimestamp()
   const end = await track.computeDuration()
   const codec = await track.getCodec()

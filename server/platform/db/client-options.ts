@@ -27,7 +27,7 @@ export function newClient(options: ClientConfig): pg.Client {
  * (PGPASSFILE, else ~/.pgpass), read anew for each connection that the server asks for one.
  * Source: https://www.postgresql.org/docs/current/libpq-pgpass.html
  */
-export function clientOptions(url: string): ClientConfig {
+export function databaseClientOptions(url: string): ClientConfig {
   const options = parseIntoClientConfig(url)
   return options.password || process.env.PGPASSWORD
     ? options

@@ -1,20 +1,20 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type pg from 'pg'
 import { StartError } from '../start-error.ts'
-import { clientOptions, newClient } from './client-options.ts'
+import { databaseClientOptions, newClient } from './client-options.ts'
 import { type OutageListener, requireOwnSession, untilLost, watchOutage } from './listen-connection.ts'
 
-/** `alone`: nobody else may use the database. `shared`: others that hold it shared may. */
-export type Hold = 'alone' | 'shared'
+/** `alone`: nobody else may use the database. `shared`: others that lock it shared may. */
+export type LockMode = 'alone' | 'shared'
 
-export type HoldOptions = {
-  hold: Hold
+export type LockOptions = {
+  mode: LockMode
   /** The id of this node: while its lock is held, the others know that it is alive. */
   node: string
-  /** Why the database cannot be had, for the operator: those that run on it hold it as `held`. */
-  refusal: (held: Hold) => string
-  /** Others took the database while the connection was lost, and hold it as `held`. It may be called more than once. */
-  on_taken: (held: Hold) => void
+  /** Why the database cannot be had, for the operator: those that run on it have locked it as `held`. */
+  refusal: (held: LockMode) => string
+  /** Others took the database while the connection was lost, and have locked it as `held`. It may be called more than once. */
+  on_taken: (held: LockMode) => void
   /** How long others are waited for; a service that is being replaced ends within them. */
   wait_seconds?: number
 } & Partial<OutageListener>
@@ -24,7 +24,7 @@ export type HoldOptions = {
  * another machine; this one does. It belongs to a connection, so a killed node frees it; a lost connection is made again.
  * Throws StartError when it has not been had within `wait_seconds`, five by default.
  */
-export async function lockDatabase(url: string, options: HoldOptions): Promise<{ release(): Promise<void> }> {
+export async function lockDatabase(url: string, options: LockOptions): Promise<{ release(): Promise<void> }> {
   const released = new AbortController()
   const client = await takeWithin(url, options)
   const kept = keep(url, client, { ...options, signal: released.signal })
@@ -42,7 +42,7 @@ const LOCK = 7_301_950_145
 export const LOCK_OF_ID = 7_301_950_146
 const PAUSE_MILLISECONDS = 200
 
-async function takeWithin(url: string, options: HoldOptions): Promise<pg.Client> {
+async function takeWithin(url: string, options: LockOptions): Promise<pg.Client> {
   const { wait_seconds = 5 } = options
   for (let left = (wait_seconds * 1000) / PAUSE_MILLISECONDS; ; left -= 1) {
     const { client, held } = await take(url, options)
@@ -52,12 +52,12 @@ async function takeWithin(url: string, options: HoldOptions): Promise<pg.Client>
   }
 }
 
-type Taken = { client: pg.Client | null; held: Hold | null }
+type Taken = { client: pg.Client | null; held: LockMode | null }
 
-/** Without a client, how others hold the database against it; null when they no longer do. */
-async function take(url: string, { hold, node }: Pick<HoldOptions, 'hold' | 'node'>): Promise<Taken> {
+/** Without a client, how others have locked the database against it; null when they no longer do. */
+async function take(url: string, { mode, node }: Pick<LockOptions, 'mode' | 'node'>): Promise<Taken> {
   const client = newClient({
-    ...clientOptions(url),
+    ...databaseClientOptions(url),
     application_name: nameOf(node),
     keepAlive: true,
     connectionTimeoutMillis: 10_000,
@@ -67,13 +67,13 @@ async function take(url: string, { hold, node }: Pick<HoldOptions, 'hold' | 'nod
   try {
     await client.connect()
     await requireOwnSession(client, url)
-    if (await tryLocks(client, { hold, node })) {
+    if (await tryLocks(client, { mode, node })) {
       // A machine that lost its power closes nothing: the server notices within half a minute.
       await client.query('set tcp_keepalives_idle = 15; set tcp_keepalives_interval = 5; set tcp_keepalives_count = 3')
       return { client, held: null }
     }
     await endEarlierConnections(client, node)
-    const held = await heldAgainst(client, { hold, node })
+    const held = await heldAgainst(client, { mode, node })
     await client.end()
     return { client: null, held }
   } catch (error) {
@@ -86,8 +86,8 @@ function nameOf(node: string): string {
   return `kinora ${node}`
 }
 
-async function tryLocks(client: pg.Client, { hold, node }: Pick<HoldOptions, 'hold' | 'node'>): Promise<boolean> {
-  const lock = hold === 'alone' ? 'pg_try_advisory_lock' : 'pg_try_advisory_lock_shared'
+async function tryLocks(client: pg.Client, { mode, node }: Pick<LockOptions, 'mode' | 'node'>): Promise<boolean> {
+  const lock = mode === 'alone' ? 'pg_try_advisory_lock' : 'pg_try_advisory_lock_shared'
   const { rows } = await client.query<{ ours: boolean }>(
     `select ${lock}($1) and pg_try_advisory_lock(hashtextextended($2, ${LOCK_OF_ID})) as ours`,
     [LOCK, node],
@@ -104,24 +104,24 @@ async function endEarlierConnections(client: pg.Client, node: string): Promise<v
   )
 }
 
-/** How others hold the database so that it cannot be held as `hold`; null when they do not. */
+/** How others have locked the database so that it cannot be locked in `mode`; null when they do not. */
 async function heldAgainst(
   client: pg.Client,
-  { hold, node }: Pick<HoldOptions, 'hold' | 'node'>,
-): Promise<Hold | null> {
+  { mode, node }: Pick<LockOptions, 'mode' | 'node'>,
+): Promise<LockMode | null> {
   const { rows } = await client.query<{ mode: string }>(
     `select mode from pg_locks left join pg_stat_activity using (pid)
       where locktype = 'advisory' and granted and objsubid = 1 and pid <> pg_backend_pid()
         and database = (select oid from pg_database where datname = current_database())
         and ((classid::bigint << 32) | objid::bigint) = $1 and application_name is distinct from $2
         and ($3 or mode = 'ExclusiveLock') limit 1`,
-    [LOCK, nameOf(node), hold === 'alone'],
+    [LOCK, nameOf(node), mode === 'alone'],
   )
   if (!rows[0]) return null
   return rows[0].mode === 'ShareLock' ? 'shared' : 'alone'
 }
 
-async function keep(url: string, first: pg.Client, options: HoldOptions & { signal: AbortSignal }): Promise<void> {
+async function keep(url: string, first: pg.Client, options: LockOptions & { signal: AbortSignal }): Promise<void> {
   const { signal } = options
   const outage = watchOutage(options)
   let client: pg.Client | null = first

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Kysely, PostgresDialect, type Transaction } from 'kysely'
 import pg from 'pg'
-import { clientOptions, isOfConnection, newClient } from './client-options.ts'
+import { databaseClientOptions, isOfConnection, newClient } from './client-options.ts'
 import { shareFairly } from './fair-pool.ts'
 import { watchConnections } from './watch-connections.ts'
 
@@ -38,7 +38,7 @@ export function openDb(
   } = {},
 ): OpenDb {
   const pool = new pg.Pool({
-    ...clientOptions(url),
+    ...databaseClientOptions(url),
     Client: newClient as unknown as NonNullable<pg.PoolConfig['Client']>,
     max: options.pool_max ?? 10,
     connectionTimeoutMillis: 10_000,
@@ -151,10 +151,10 @@ export const SESSIONS_SHARED = 'sessions_shared'
 const OF_SHARED_SESSIONS = [SESSIONS_SHARED, '42P05', '26000']
 
 /** Why a database counts as away. */
-export type Outage = 'unreachable' | 'read_only' | 'full' | 'sessions_shared'
+export type DatabaseOutage = 'unreachable' | 'read_only' | 'full' | 'sessions_shared'
 
 /** Of an error for which `isDatabaseDown`. */
-export function outageOf(error: unknown): Outage {
+export function outageOf(error: unknown): DatabaseOutage {
   const { code = '' } = fieldsOf(error)
   if (code === READ_ONLY) return 'read_only'
   if (code === DISK_FULL) return 'full'

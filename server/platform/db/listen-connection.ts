@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
-import { clientOptions, newClient } from './client-options.ts'
+import { databaseClientOptions, newClient } from './client-options.ts'
 import { requireWritable } from './db.ts'
 import { requireOwnSessions, sessionsShared } from './usable.ts'
 
@@ -92,7 +92,7 @@ export function watchOutage({ on_error, on_recovered }: Partial<OutageListener>)
 
 async function connect({ url, channels, onConnect, onPayload }: ListenOptions): Promise<pg.Client> {
   const client = newClient({
-    ...clientOptions(url),
+    ...databaseClientOptions(url),
     application_name: 'kinora listen',
     keepAlive: true,
     connectionTimeoutMillis: 10_000,
@@ -115,7 +115,7 @@ async function connect({ url, channels, onConnect, onPayload }: ListenOptions): 
 
 /** Throws `SESSIONS_SHARED`, by comparing with a second connection. */
 export async function requireOwnSession(client: pg.ClientBase, url: string): Promise<void> {
-  const second = newClient({ ...clientOptions(url), connectionTimeoutMillis: 10_000, query_timeout: 10_000 })
+  const second = newClient({ ...databaseClientOptions(url), connectionTimeoutMillis: 10_000, query_timeout: 10_000 })
   second.on('error', () => {})
   try {
     await second.connect()

@@ -64,8 +64,10 @@ export async function findPending(client: pg.Pool | pg.ClientBase, files: Migrat
 }
 
 /** What was applied to the database, in order. */
-export async function appliedMigrations(client: pg.Pool | pg.ClientBase): Promise<Applied[]> {
-  const { rows } = await client.query<Applied>('select number, name, sha256 from schema_migrations order by number')
+export async function appliedMigrations(client: pg.Pool | pg.ClientBase): Promise<AppliedMigration[]> {
+  const { rows } = await client.query<AppliedMigration>(
+    'select number, name, sha256 from schema_migrations order by number',
+  )
   return rows
 }
 
@@ -96,7 +98,7 @@ export async function hasTable(db: Db, table: string): Promise<boolean> {
   return rows[0]!.found
 }
 
-export type Applied = { number: number; name: string; sha256: string }
+export type AppliedMigration = { number: number; name: string; sha256: string }
 
 /** Any number: it only has to be the same in every process. */
 const LOCK = 7_301_950_142
@@ -132,7 +134,7 @@ function readMigration(dir: string, file: string): Migration {
 /** Throws StartError unless what is applied is the beginning of what we have, unchanged. `what` has that history. */
 export function requireSameHistory(
   files: readonly Migration[],
-  applied: readonly Applied[],
+  applied: readonly AppliedMigration[],
   what: 'The database' | 'The backup' = 'The database',
 ): void {
   const [baseline, first] = [files[0], applied[0]]

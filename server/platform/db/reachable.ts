@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { StartWait } from '../http/startup-listener.ts'
 import type { Log } from '../log.ts'
 import { asSentence } from '../text.ts'
-import { clientOptions, newClient } from './client-options.ts'
+import { databaseClientOptions, newClient } from './client-options.ts'
 import { isDatabaseDown } from './db.ts'
 
 /** How a start waits. `signal` ends it; `answer` has health checks answered meanwhile and returns the port. */
@@ -40,7 +40,7 @@ export async function untilReachable(
 
 /** Why the database cannot be used now; null when it can. */
 async function reasonUnusable(url: string): Promise<string | null> {
-  const client = newClient({ ...clientOptions(url), connectionTimeoutMillis: 10_000, query_timeout: 10_000 })
+  const client = newClient({ ...databaseClientOptions(url), connectionTimeoutMillis: 10_000, query_timeout: 10_000 })
   client.on('error', () => {})
   try {
     await client.connect()

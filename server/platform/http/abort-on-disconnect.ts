@@ -31,7 +31,7 @@ export async function whileConnected<T>(
 }
 
 /** Whether the client has gone away. When a write to it fails, its socket is closed and the answer not yet. */
-export function isGone({ raw, request }: FastifyReply): boolean {
+export function isDisconnected({ raw, request }: FastifyReply): boolean {
   return raw.destroyed || request.raw.socket.destroyed
 }
 
@@ -41,7 +41,7 @@ const GONE = new Set(['ECONNRESET', 'EPIPE', 'ECANCELED', 'ETIMEDOUT', 'EHOSTUNR
 /** Whether an error is of the connection to the client that is answered. */
 export function isOfClient(error: unknown, reply: FastifyReply): boolean {
   const { code = '' } = error as { code?: string }
-  return isGone(reply) && GONE.has(code) && !isDatabaseDown(error)
+  return isDisconnected(reply) && GONE.has(code) && !isDatabaseDown(error)
 }
 
 export function endedEarly(): ApiError {

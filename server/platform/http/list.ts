@@ -16,7 +16,7 @@ export type Page<View> = {
   has_more: boolean
 }
 
-/** Members of the query of every list; spread them into the endpoint's schema. A `limit` out of range is refused, never clamped. */
+/** Members of the query of every list; spread them into the route's schema. A `limit` out of range is refused, never clamped. */
 export function listQuery(options: { default: number; max: number }) {
   const { max } = options
   return {

@@ -17,10 +17,10 @@ const PAGE_HEADERS = {
 }
 
 /** A page, or what it loads. */
-export type Page = { type: string; etag: string; bytes: Buffer }
+export type PageAsset = { type: string; etag: string; bytes: Buffer }
 
 /** Make one that does not change once: to encode and hash it costs more than to send it. `type` is its media type, without a charset. */
-export function newPage(type: string, text: string): Page {
+export function newPage(type: string, text: string): PageAsset {
   const bytes = Buffer.from(text)
   return { type: `${type}; charset=utf-8`, etag: entityTag(bytes), bytes }
 }
@@ -31,7 +31,7 @@ export function entityTag(bytes: Buffer): string {
 }
 
 /** Sends a page, or 304 to a client that has it. */
-export function sendPage(request: FastifyRequest, reply: FastifyReply, { type, etag, bytes }: Page): FastifyReply {
+export function sendPage(request: FastifyRequest, reply: FastifyReply, { type, etag, bytes }: PageAsset): FastifyReply {
   reply.headers(PAGE_HEADERS).header('etag', etag)
   if (namesTag(request.headers['if-none-match'] ?? '', etag)) return reply.status(304).send()
   return reply.type(type).send(bytes)

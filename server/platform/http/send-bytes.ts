@@ -2,11 +2,11 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Blobs } from '../blobs/blobs.ts'
 import { ApiError } from '../errors.ts'
 import { openShares } from '../fair-queue.ts'
-import { abortOnLeaving, isGone } from './abort-on-disconnect.ts'
+import { abortOnLeaving, isDisconnected } from './abort-on-disconnect.ts'
 import { chooseRange } from './byte-range.ts'
 
 /** Bytes to send: a blob and how a client should see it. */
-export type Content = {
+export type BlobContent = {
   /** Whose bytes they are. */
   org_id: string
   blob_key: string
@@ -39,7 +39,7 @@ export const IDLE_SECONDS = 300
 export async function sendBytes(
   { request, reply }: { request: FastifyRequest; reply: FastifyReply },
   blobs: Blobs,
-  content: Content,
+  content: BlobContent,
 ): Promise<FastifyReply> {
   const { size_bytes: size, blob_key } = content
   const etag = `"${content.sha256}"`
@@ -91,7 +91,7 @@ const readInTurnOf = {
 
 /** Viewers and engines have places of their own: viewers delay no download of the organization, and downloads delay no job. */
 function readInTurn(
-  { org_id, places = 'own' }: Content,
+  { org_id, places = 'own' }: BlobContent,
   send: () => Promise<void>,
   signal: AbortSignal,
 ): Promise<void> {
@@ -109,7 +109,7 @@ function takesPath({ headers }: FastifyRequest): boolean {
 }
 
 /** The name in ASCII for old clients and in full for the rest. Source: RFC 6266, RFC 8187. */
-function contentDisposition(disposition: Content['disposition'], filename: string | null): string {
+function contentDisposition(disposition: BlobContent['disposition'], filename: string | null): string {
   if (filename === null) return disposition
   const ascii = filename.replace(/[^\x20-\x7e]/g, '_').replace(/["\\]/g, '_')
   const plain = `${disposition}; filename="${ascii}"`
@@ -146,7 +146,7 @@ async function write(reply: FastifyReply, head: Head, body: ((out: FastifyReply[
   try {
     await body?.(raw)
   } catch (error) {
-    if (!isGone(reply)) {
+    if (!isDisconnected(reply)) {
       if (!raw.headersSent) for (const name of raw.getHeaderNames()) raw.removeHeader(name)
       throw error
     }

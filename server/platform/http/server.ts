@@ -168,7 +168,7 @@ function unknownUrlError(
 ): (request: FastifyRequest) => ApiError {
   const suggest = suggestRoutes(http)
   return (request) => {
-    const path = pathOf(request)
+    const path = requestPath(request)
     const hint = explain?.(path) ?? `${suggest(path)} See /docs for the routes.`.trimStart()
     const text = `Unknown request URL: ${request.method} ${path}. ${hint}`
     return new ApiError('unknown_url', text)
@@ -191,7 +191,7 @@ export function withForms(http: FastifyInstance, addRoutes: (routes: FastifyInst
 }
 
 /** The path of a request without its query string. */
-export function pathOf(request: FastifyRequest): string {
+export function requestPath(request: FastifyRequest): string {
   return request.url.split('?', 1)[0]!.slice(0, 200)
 }
 

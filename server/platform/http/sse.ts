@@ -12,6 +12,9 @@ export type EventStream = {
   end(frames: string): void
 }
 
+/** The frame that ends every stream of the OpenAI API, whether it succeeded or not. */
+export const DONE = 'data: [DONE]\n\n'
+
 /** Frames for many streams: their bytes, which all of them share, as a chunk of the transfer coding and alone. */
 export type EncodedFrames = { chunk: Buffer; text: Buffer }
 

@@ -11,7 +11,7 @@ import { deliverMessages, type OnMessage } from './body/messages.ts'
 import { JSON_BYTES_MAX } from './body/parsers.ts'
 
 /** One client over WebSocket, from the end of its handshake on. */
-export type Connection = {
+export type WebSocketConnection = {
   /** Names the handshake in answers and logs. */
   request_id: string
   /** Aborts when the client has left, or was cut off because it does not read or does not answer pings. */
@@ -63,7 +63,7 @@ export type Handshake = {
   reply: FastifyReply
   /** Whose connections are counted together. */
   owner: string
-  serve(connection: Connection): OnMessage
+  serve(connection: WebSocketConnection): OnMessage
 }
 
 type Open = { owner: string; ws: WebSocket; closed: Promise<void> }
@@ -200,12 +200,16 @@ function requireRoom(open: ReadonlySet<Open>, owner: string, { connections_max, 
   throw overloaded('sockets', text)
 }
 
-type Served = Pick<Connection, 'request_id' | 'draining'> & { socket: Duplex; timing: SocketTiming; openLease(): Lease }
+type Served = Pick<WebSocketConnection, 'request_id' | 'draining'> & {
+  socket: Duplex
+  timing: SocketTiming
+  openLease(): Lease
+}
 
 function serveConnection(
   ws: WebSocket,
   { request_id, socket, timing, draining, openLease }: Served,
-  serve: (connection: Connection) => OnMessage,
+  serve: (connection: WebSocketConnection) => OnMessage,
 ): void {
   const left = new AbortController()
   const cutOff = () => {

@@ -3,7 +3,7 @@ import { joinInTurns, utf8Slices } from '../bytes.ts'
 import { requireSafeJson, requireSafeJsonInTurns, type TextRepair } from '../schema/validate.ts'
 import { nextTurn, turnTaker } from '../turns.ts'
 import { parsePieces } from './pieces.ts'
-import { newScan, scanWhole, unreadable } from './scan.ts'
+import { newScan, scanWhole, unreadableJson } from './scan.ts'
 
 /** Texts up to this are parsed at once: the worst of them takes a few milliseconds. */
 export const AT_ONCE_BYTES_MAX = 64 * 1024
@@ -21,13 +21,13 @@ export type ParseOptions = { repair?: TextRepair; signal?: AbortSignal }
 export function parseJson(marked: Buffer, options: ParseOptions = {}): unknown {
   const bytes = marked[0] === 0xef && marked[1] === 0xbb && marked[2] === 0xbf ? marked.subarray(3) : marked
   if (bytes.length > AT_ONCE_BYTES_MAX) return parseLarge(bytes, options)
-  if (!isUtf8(bytes)) throw unreadable()
+  if (!isUtf8(bytes)) throw unreadableJson()
   const suspicious = scanWhole(bytes)
   let value: unknown
   try {
     value = JSON.parse(bytes.toString('utf8'))
   } catch {
-    throw unreadable()
+    throw unreadableJson()
   }
   if (suspicious) requireSafeJson(value, options.repair)
   return value
@@ -46,7 +46,7 @@ const JOINED_BYTES_MAX = 1024 * 1024
 async function requireUtf8(bytes: Buffer, signal: AbortSignal | undefined): Promise<void> {
   const turn = turnTaker(1, signal)
   for (const slice of utf8Slices(bytes)) {
-    if (!isUtf8(slice)) throw unreadable()
+    if (!isUtf8(slice)) throw unreadableJson()
     const other = turn()
     if (other) await other
   }

@@ -11,7 +11,7 @@ import {
   SPACE,
   scan,
   TAB,
-  unreadable,
+  unreadableJson,
 } from './scan.ts'
 
 /** About what is scanned or given to `JSON.parse` in one go. */
@@ -48,10 +48,10 @@ export function* parsePieces(state: Scan, piece_bytes = PIECE_BYTES): Generator<
     else if (state.at - build.start >= piece_bytes) reduce(build)
     yield
   }
-  if (state.depth > 0 || state.text >= 0 || state.comma[0] !== -1) throw unreadable()
+  if (state.depth > 0 || state.text >= 0 || state.comma[0] !== -1) throw unreadableJson()
   const root = build.frames[0]!.into as unknown[]
   flush(build, bytes.length, true)
-  if (root.length !== 1) throw unreadable()
+  if (root.length !== 1) throw unreadableJson()
   return root[0]
 }
 
@@ -71,7 +71,7 @@ function reduce(build: Build): void {
     if (state.depth > top) openFrame(build)
     else {
       build.start = skipSpace(state.bytes, build.start, state.at)
-      if (state.text < 0 && state.at - build.start > GAP_BYTES_MAX) throw unreadable()
+      if (state.text < 0 && state.at - build.start > GAP_BYTES_MAX) throw unreadableJson()
       return
     }
   }
@@ -92,7 +92,7 @@ function closeFrame(build: Build): void {
   const { state, frames } = build
   const end = state.at - 1
   const closesArray = state.bytes[end] === CLOSE_ARRAY
-  if (closesArray !== Array.isArray(topOf(build).into)) throw unreadable()
+  if (closesArray !== Array.isArray(topOf(build).into)) throw unreadableJson()
   flush(build, end, true)
   frames.pop()
   state.depth -= 1
@@ -123,7 +123,7 @@ function* addText(build: Build, from: number): Generator<void> {
 function attach(build: Build, from: number, value: unknown): void {
   const { state, frames } = build
   const frame = topOf(build)
-  if (frame.complete) throw unreadable()
+  if (frame.complete) throw unreadableJson()
   frame.filled = true
   if (Array.isArray(frame.into)) {
     requireSpace(build, from)
@@ -131,11 +131,11 @@ function attach(build: Build, from: number, value: unknown): void {
     return
   }
   const colon = state.colon[frames.length - 1]!
-  if (colon < build.start) throw unreadable()
+  if (colon < build.start) throw unreadableJson()
   const name = parse(state.bytes.toString('utf8', build.start, colon))
   build.start = colon + 1
   requireSpace(build, from)
-  if (typeof name !== 'string') throw unreadable()
+  if (typeof name !== 'string') throw unreadableJson()
   setMember(frame.into, name, value)
 }
 
@@ -143,7 +143,7 @@ function flushToComma(build: Build, depth: number): void {
   const comma = build.state.comma[depth]!
   if (comma < build.start) return
   // Only one value is the whole text.
-  if (depth === 0) throw unreadable()
+  if (depth === 0) throw unreadableJson()
   flush(build, comma, false)
   build.start = comma + 1
 }
@@ -158,12 +158,12 @@ function flush(build: Build, end: number, last: boolean): void {
       frame.complete = last
       return
     }
-    if (bytes[build.start] !== COMMA) throw unreadable()
+    if (bytes[build.start] !== COMMA) throw unreadableJson()
     build.start += 1
     frame.complete = false
   }
   const added = addMembers(frame.into, build.state.bytes.toString('utf8', build.start, end))
-  if (added === 0 && (!last || frame.filled)) throw unreadable()
+  if (added === 0 && (!last || frame.filled)) throw unreadableJson()
   frame.filled = true
 }
 
@@ -193,7 +193,7 @@ function parse(text: string): unknown {
   try {
     return JSON.parse(text)
   } catch {
-    throw unreadable()
+    throw unreadableJson()
   }
 }
 
@@ -207,7 +207,7 @@ function skipSpace(bytes: Buffer, start: number, end: number): number {
 }
 
 function requireSpace({ state, start }: Build, end: number): void {
-  if (skipSpace(state.bytes, start, end) < end) throw unreadable()
+  if (skipSpace(state.bytes, start, end) < end) throw unreadableJson()
 }
 
 /** The value of a string whose characters are the bytes from `start` to `end`. */

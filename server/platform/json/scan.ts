@@ -57,7 +57,7 @@ export function scanWhole(bytes: Buffer): boolean {
   reused.suspicious = false
   try {
     scan(reused, { until: bytes.length, top: -1, text_bytes_max: bytes.length })
-    if (reused.depth > 0 || reused.text >= 0) throw unreadable()
+    if (reused.depth > 0 || reused.text >= 0) throw unreadableJson()
     return reused.suspicious
   } finally {
     reused.bytes = NOTHING
@@ -102,7 +102,7 @@ export function scan(state: Scan, { until, top, text_bytes_max }: Limits): Stop 
         state.at = at + 1
         return CLOSED
       }
-      if (state.depth === 0) throw unreadable()
+      if (state.depth === 0) throw unreadableJson()
       state.depth -= 1
     }
     at += 1
@@ -113,7 +113,7 @@ export function scan(state: Scan, { until, top, text_bytes_max }: Limits): Stop 
 
 type Limits = { until: number; top: number; text_bytes_max: number }
 
-export function unreadable(): ApiError {
+export function unreadableJson(): ApiError {
   return new ApiError(
     'invalid_json',
     'We could not parse the JSON body of your request. Send one JSON object in UTF-8.',

@@ -13,7 +13,7 @@ export type Dependency = {
 }
 
 /** An outage, at its begin and again at its end, by the monotonic clock. `until_ms` null: it lasts. `error`: the first one. */
-export type Outage = { name: Dependency['name']; since_ms: number; until_ms: number | null; error: unknown }
+export type DependencyOutage = { name: Dependency['name']; since_ms: number; until_ms: number | null; error: unknown }
 
 type Level = keyof Log
 type Line = { level: Level; event: string; fields: LogFields }
@@ -37,7 +37,10 @@ const LINES_MAX = 100
 export function logOutages(
   log: Log,
   dependencies: readonly Dependency[],
-  { pause = pauseUnlessClosed, on_outage = () => {} }: { pause?: Pause; on_outage?: (outage: Outage) => void } = {},
+  {
+    pause = pauseUnlessClosed,
+    on_outage = () => {},
+  }: { pause?: Pause; on_outage?: (outage: DependencyOutage) => void } = {},
 ): { log: Log; close(): Promise<void> } {
   const closed = new AbortController()
   const watched = dependencies.map((dependency) => watch(dependency, { log, pause, on_outage, closed: closed.signal }))
@@ -59,7 +62,7 @@ export function logOutages(
 }
 
 type Pause = (seconds: number, signal: AbortSignal) => Promise<void>
-type Watching = { log: Log; pause: Pause; on_outage: (outage: Outage) => void; closed: AbortSignal }
+type Watching = { log: Log; pause: Pause; on_outage: (outage: DependencyOutage) => void; closed: AbortSignal }
 
 function watch({ name, mayExplain, sign, check }: Dependency, { log, pause, on_outage, closed }: Watching) {
   let failed: Failed | null = null

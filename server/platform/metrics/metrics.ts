@@ -11,7 +11,7 @@ export type Gauge = { set(value: number): void }
 export type Histogram = { observe(value: number): void }
 
 /** One metric. `of` finds or makes the cell of the values given, in the order of `labels`; hot paths keep the cell. */
-export type Family<Cell, Label extends string> = {
+export type MetricFamily<Cell, Label extends string> = {
   of(...values: { [Name in Label]: string }[Label][]): Cell
   /** Forgets every cell: what is not known any more is not reported. */
   clear(): void
@@ -34,12 +34,12 @@ export type ReadMetric = {
 
 /** The metrics of one process. Declaring a name twice throws. */
 export type Metrics = {
-  counter<Label extends string = never>(declared: Declared<Label>): Family<Counter, Label>
-  gauge<Label extends string = never>(declared: Declared<Label> & { merge: Merge }): Family<Gauge, Label>
+  counter<Label extends string = never>(declared: Declared<Label>): MetricFamily<Counter, Label>
+  gauge<Label extends string = never>(declared: Declared<Label> & { merge: Merge }): MetricFamily<Gauge, Label>
   /** `buckets`: upper bounds, ascending; the one above the last is added. */
   histogram<Label extends string = never>(
     declared: Declared<Label> & { buckets: readonly number[] },
-  ): Family<Histogram, Label>
+  ): MetricFamily<Histogram, Label>
   /** Runs before each reading, to set gauges. It bounds its own time and handles its own errors. */
   beforeRead(refresh: () => Promise<void> | void): void
   read(): Promise<ReadMetric[]>
@@ -61,7 +61,7 @@ export function openMetrics(): Metrics {
   function declare<Cell, Label extends string>(
     { name, help, labels = [] }: Declared<Label>,
     kind: { type: ReadMetric['type']; aggregator: Merge; cell(): Cell; samples(cell: Cell): Sample[] },
-  ): Family<Cell, Label> {
+  ): MetricFamily<Cell, Label> {
     if (families.has(name)) throw new Error(`the metric ${name} is declared twice`)
     const cells = new Map<string, { labels: Record<string, string>; cell: Cell }>()
     families.set(name, () => {

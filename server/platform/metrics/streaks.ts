@@ -1,4 +1,4 @@
-import type { Declared, Family, Metrics } from './metrics.ts'
+import type { Declared, MetricFamily, Metrics } from './metrics.ts'
 
 /** Failures in a row of one thing. */
 export type Streak = { worked(): void; failed(): void }
@@ -14,7 +14,7 @@ export function streakGauge<Label extends string>(
   metrics: Metrics,
   declared: Declared<Label>,
   { now = () => performance.now() }: { now?: () => number } = {},
-): Pick<Family<Streak, Label>, 'of'> {
+): Pick<MetricFamily<Streak, Label>, 'of'> {
   const gauge = metrics.gauge({ ...declared, merge: 'max' })
   const known = new Map<string, { streak: Streak; report(): void }>()
   metrics.beforeRead(() => {

@@ -1,7 +1,7 @@
 import { type RawBuilder, sql } from 'kysely'
 import type { Db } from '../db/db.ts'
 
-/** How long a claim holds without renewal. Shorter risks a second worker on live work; longer delays recovery after a crash. */
+/** How long a claim holds without renewal. Shorter risks a second consumer on live work; longer delays recovery after a crash. */
 export const LEASE_SECONDS = 10
 
 /** A lease with less than this part left is renewed: early enough that two turns may be missed, not so early that short work is written for it. */
@@ -10,7 +10,7 @@ export const RENEWED_BELOW = 0.7
 /** The end of a lease that begins now. */
 const LEASE = sql`now() + ${LEASE_SECONDS} * interval '1 second'`
 
-/** The columns every queue row has. `claim_id` names the claim of one worker, which writes only under it. */
+/** The columns every queue row has. `claim_id` names the claim of one consumer, which writes only under it. */
 export type Claimed = { id: string; claim_id: string | null }
 
 /**
@@ -21,7 +21,7 @@ export type Claimed = { id: string; claim_id: string | null }
 export type QueueTable = { table: string; due: string; open: RawBuilder<unknown>; also?: RawBuilder<unknown> }
 
 /** What a claim is to take: see `claim`. */
-export type Wanted = {
+export type ClaimRequest = {
   claim_id: string
   now: Date
   limit: number
@@ -31,12 +31,12 @@ export type Wanted = {
 
 export type Claims<Row extends Claimed> = {
   /**
-   * Takes up to `limit` rows that are due at `now` for one worker, the longest due first. Rows others are taking are skipped. With
+   * Takes up to `limit` rows that are due at `now` for one consumer, the longest due first. Rows others are taking are skipped. With
    * `due_from`, only rows due since then: what the index still holds of rows that were due before is not read. With `only`, those alone
    * of which it holds: it is a filter on rows found by their due time, and names columns of the table.
    */
-  claim(db: Db, wanted: Wanted): Promise<Row[]>
-  /** What a worker reports of the rows that take one of its slots, where claims depend on them. */
+  claim(db: Db, wanted: ClaimRequest): Promise<Row[]>
+  /** What a consumer reports of the rows that take one of its slots, where claims depend on them. */
   under_way?: {
     begin(row: Row): void
     /** Returns whether rows that are due may have waited for this one to end. */
@@ -48,11 +48,11 @@ export type Claims<Row extends Claimed> = {
   renew(db: Db, held: ReadonlyArray<Claimed>): Promise<Set<string>>
   /** Releases rows, due again when they were but no earlier than `not_before`. Rows under other claims stay as they are. */
   release(db: Db, held: ReadonlyArray<Claimed>, options?: { not_before?: Date }): Promise<void>
-  /** Releases every row but those of `held`. Only for a worker that knows it is the only one alive on this database. */
+  /** Releases every row but those of `held`. Only for a consumer that knows it is the only one alive on this database. */
   releaseAllBut(db: Db, held: ReadonlyArray<Claimed>): Promise<number>
-  /** Releases the rows of one worker, whose id begins the ids of its claims. */
-  releaseOf(db: Db, worker_id: string): Promise<number>
-  /** Releases the rows of workers that died; with `expired_seconds_max`, only those whose lease ended no longer ago than that. */
+  /** Releases the rows of one consumer, whose id begins the ids of its claims. */
+  releaseOf(db: Db, consumer_id: string): Promise<number>
+  /** Releases the rows of consumers that died; with `expired_seconds_max`, only those whose lease ended no longer ago than that. */
   releaseExpired(db: Db, options?: { expired_seconds_max?: number }): Promise<number>
 }
 
@@ -114,13 +114,13 @@ export function claimsOn<Row extends Claimed>(queue: QueueTable): Claims<Row> {
     },
 
     // Leases of the living end later than now: the index is not read for past ones.
-    async releaseOf(db, worker_id) {
+    async releaseOf(db, consumer_id) {
       const result = await sql`
         update ${table} set claim_id = null, claimed_until = null
         where id = any(array(
           select id from (
             select id, ${open} as open from ${table}
-            where claimed_until >= now() - ${LEASE_SECONDS} * interval '1 second' and starts_with(claim_id, ${`${worker_id}/`})
+            where claimed_until >= now() - ${LEASE_SECONDS} * interval '1 second' and starts_with(claim_id, ${`${consumer_id}/`})
             offset 0 for update skip locked) as held
           where open))`.execute(db)
       return Number(result.numAffectedRows)

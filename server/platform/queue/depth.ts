@@ -113,7 +113,7 @@ type DepthRow = {
 
 /**
  * Reads the longest due rows from the index of claims, and the claimed ones from the index of leases: at most COUNT_MAX of each. A row whose
- * lease has ended counts as neither: its worker died.
+ * lease has ended counts as neither: its consumer died.
  */
 export async function readDepth(
   db: Db,
@@ -134,7 +134,7 @@ export async function readDepth(
   return result.rows
 }
 
-/** Rows of a queue in one state: all, those that are due and wait for a worker, those that one has; the oldest row. */
+/** Rows of a queue in one state: all, those that are due and wait for a consumer, those that one has; the oldest row. */
 export type QueueState = {
   state: string
   rows: number

@@ -12,7 +12,7 @@ const FULL_SCAN_SHARE = 0.02
 /** … but at least this often, however long the last one took. */
 const FULL_SCAN_SECONDS_MAX = 10
 
-/** Which rows the next claim of one worker has to look at. */
+/** Which rows the next claim of one consumer has to look at. */
 export type DueWindow = {
   /** Begins a claim. Returns when the rows that it reads became due at the earliest; null for a full scan. */
   begin(): Date | null

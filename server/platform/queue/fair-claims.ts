@@ -1,12 +1,12 @@
 import { type RawBuilder, sql } from 'kysely'
-import { type Claimed, type Claims, claimsOn, type QueueTable, takeRows, type Wanted } from './claims.ts'
+import { type Claimed, type ClaimRequest, type Claims, claimsOn, type QueueTable, takeRows } from './claims.ts'
 
 /**
  * A queue whose owners take turns. `owner` names the column with the owner of a row, and the table has `org_id` and an index on the owner
  * and the due time of rows that are open and unclaimed. `owners` is a condition on `waiting.owner`: rows of others are not claimed.
  * `read` selects what is read of the claimed rows, `q`.
  */
-export type FairQueue = QueueTable & { owner: string; owners?: RawBuilder<unknown>; read?: RawBuilder<unknown> }
+export type FairQueueTable = QueueTable & { owner: string; owners?: RawBuilder<unknown>; read?: RawBuilder<unknown> }
 
 /** Most rows that one process works on at a time: of one owner, of one organization, and of all. */
 export type Shares = { owner: number; organization: number; all: number }
@@ -14,13 +14,13 @@ export type Shares = { owner: number; organization: number; all: number }
 type Shared = Claimed & { org_id: string }
 
 /**
- * Claims on due rows of a queue by shares, for one worker that takes `most.all` rows at a time. No owner and no organization has more under
+ * Claims on due rows of a queue by shares, for one consumer that takes `most.all` rows at a time. No owner and no organization has more under
  * way than its share, and of two organizations the one with less under way comes first. An organization with something under way gets
  * another turn only where as many stay free as it then has, and a claim leaves half of the free turns: however many are slow, turns remain
  * for those that have few. The owners with something to claim are found by their first index entry each, however much waits there. Only
  * what is taken is locked: other processes skip locked rows.
  */
-export function fairClaims<Row extends Shared>(queue: FairQueue, most: Shares): Claims<Row> {
+export function fairClaims<Row extends Shared>(queue: FairQueueTable, most: Shares): Claims<Row> {
   const owners = new Map<string, number>()
   const organizations = new Map<string, number>()
   const { read = sql`select * from q` } = queue
@@ -62,8 +62,8 @@ const SPARE = 4
 
 /** The ids of the rows to take, locked. `free`: how many of all turns are. */
 function fairRows(
-  { table: name, due: column, open, owner: owner_column, owners: which = sql`true` }: FairQueue,
-  { now, limit, only = sql`true` }: Wanted,
+  { table: name, due: column, open, owner: owner_column, owners: which = sql`true` }: FairQueueTable,
+  { now, limit, only = sql`true` }: ClaimRequest,
   { owners, organizations, most, free }: { owners: Counts; organizations: Counts; most: Shares; free: number },
 ): RawBuilder<unknown> {
   const table = sql.table(name)

@@ -15,8 +15,8 @@ export function leaseEnd(sent: number): number {
 }
 
 /**
- * Renews the leases of a worker's rows until `signal` aborts. Reports each row whose claim was lost: another worker has it, or its lease
- * is about to end because the database could not be reached, and another worker may have it then.
+ * Renews the leases of a consumer's rows until `signal` aborts. Reports each row whose claim was lost: another consumer has it, or its lease
+ * is about to end because the database could not be reached, and another consumer may have it then.
  */
 export async function keepLeases<Row extends Claimed>(options: {
   db: Db

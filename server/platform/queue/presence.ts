@@ -5,17 +5,17 @@ import type pg from 'pg'
 import type { Changes } from '../db/changes.ts'
 import { answered, type Db, isDatabaseDown } from '../db/db.ts'
 import { type Claimed, type Claims, LEASE_SECONDS } from './claims.ts'
-import { RECLAIMED_TOPIC } from './worker.ts'
+import { RECLAIMED_TOPIC } from './consumer.ts'
 
-/** How often each process looks for workers that are gone. */
+/** How often each process looks for consumers that are gone. */
 const LOOK_SECONDS = 0.5
-/** A worker without a connection for so long is dead. Shorter would take the rows of one that is just connecting anew. */
+/** A consumer without a connection for so long is dead. Shorter would take the rows of one that is just connecting anew. */
 const MISSING_SECONDS = 0.5
 
 /** A process that works on queues, as others see it: present while a connection of its own lasts, which a kill ends at once. */
 export type Presence = {
-  /** Begins the claims of its workers. */
-  worker_id: string
+  /** Begins the claims of its consumers. */
+  consumer_id: string
   /** Announces the process over a connection that it keeps; call it anew for each connection. */
   announce(client: pg.ClientBase): Promise<void>
   /** The process ends, and its rows are released. */
@@ -23,32 +23,32 @@ export type Presence = {
 }
 
 export function newPresence(): Presence {
-  const worker_id = randomUUID()
+  const consumer_id = randomUUID()
   return {
-    worker_id,
+    consumer_id,
     async announce(client) {
       // Shared, so that it is not refused while the server still keeps the connection before, and blocked only by a look, which is short.
-      await client.query(`select pg_advisory_lock_shared(${KEY})`, [worker_id])
+      await client.query(`select pg_advisory_lock_shared(${KEY})`, [consumer_id])
       await client.query('insert into workers (id) values ($1) on conflict (id) do update set missing_since = null', [
-        worker_id,
+        consumer_id,
       ])
     },
     async leave(db) {
-      await sql`delete from workers where id = ${worker_id}`.execute(db)
+      await sql`delete from workers where id = ${consumer_id}`.execute(db)
     },
   }
 }
 
-/** The lock of a worker, whose id is the first parameter. */
+/** The lock of a consumer, whose id is the first parameter. */
 const KEY = 'hashtextextended($1, 7301950146)'
 
 export type WatchedQueue = { queue: string; claims: Claims<Claimed> }
 
 /**
- * Releases the rows of workers that died, within about a second of their death. What it cannot see, a machine that lost its power or its
- * network, is left to the leases. `on_released` is called with the number of rows of each worker that had some.
+ * Releases the rows of consumers that died, within about a second of their death. What it cannot see, a machine that lost its power or its
+ * network, is left to the leases. `on_released` is called with the number of rows of each consumer that had some.
  */
-export function watchWorkers(options: {
+export function watchConsumers(options: {
   db: Db
   changes: Changes
   queues: readonly WatchedQueue[]
@@ -82,17 +82,17 @@ export function watchWorkers(options: {
   }
 }
 
-/** Workers whose lock nobody holds. The locks taken to find out end with the statement. */
+/** Consumers whose lock nobody holds. The locks taken to find out end with the statement. */
 async function findAbsent(db: Db): Promise<string[]> {
   const result = await sql<{ id: string }>`
     select id from workers where pg_try_advisory_xact_lock(hashtextextended(id, 7301950146))`.execute(db)
   return result.rows.map(({ id }) => id)
 }
 
-/** Notes that a worker is absent; releases its rows when it has been for a while. Returns how many, for each queue. */
+/** Notes that a consumer is absent; releases its rows when it has been for a while. Returns how many, for each queue. */
 export async function releaseIfDead(db: Db, id: string, queues: readonly WatchedQueue[]): Promise<number[]> {
   return db.transaction().execute(async (tx) => {
-    // Held to the end: a worker that connects anew announces itself after this.
+    // Held to the end: a consumer that connects anew announces itself after this.
     const look = sql<{
       absent: boolean
     }>`select pg_try_advisory_xact_lock(hashtextextended(${id}, 7301950146)) as absent`

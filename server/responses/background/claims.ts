@@ -7,7 +7,7 @@ import type { ObservedQueue } from '../../platform/queue/depth.ts'
 import { fairClaims } from '../../platform/queue/fair-claims.ts'
 import { RESPONSE_QUEUE, type ResponseRow } from '../stored/store/responses.ts'
 
-/** A background response that one worker has claimed. */
+/** A background response that one consumer has claimed. */
 export type ClaimedResponse = ResponseRow & { claim_id: string; request: NonNullable<ResponseRow['request']> }
 
 const OPEN: QueueTable = { table: 'responses', due: 'next_run_at', open: sql`finished_at is null` }
@@ -23,7 +23,7 @@ export function observedResponseQueue(live: Pick<Context, 'config'>): ObservedQu
   }
 }
 
-/** For releasing what a dead worker held. */
+/** For releasing what a dead consumer held. */
 export const responseQueue = { queue: RESPONSE_QUEUE, claims: claimsOn<ClaimedResponse>(OPEN) } as const
 
 /**

@@ -17,7 +17,7 @@ export type EventRecorder = {
   flush(): Promise<void>
 }
 
-/** Another worker has claimed the response since, or it has ended: this run can write nothing more. */
+/** Another consumer has claimed the response since, or it has ended: this run can write nothing more. */
 export class ClaimLost extends Error {
   override name = 'ClaimLost'
 }

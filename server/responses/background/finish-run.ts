@@ -19,7 +19,7 @@ export type FinishedRun = {
 
 /**
  * Ends a response: status, output, last events, charge, usage and the event of its end in one transaction, in a commit shared with other runs that finish at the
- * same time. Throws ClaimLost when another worker has claimed it or it has ended.
+ * same time. Throws ClaimLost when another consumer has claimed it or it has ended.
  */
 export function finishRun(
   ctx: Pick<Context, 'db' | 'clock' | 'groups' | 'changes'>,

@@ -1,6 +1,6 @@
-import type { TurnRequest } from '../../chat/ask.ts'
 import { type InputSize, limitAnswer } from '../../chat/count.ts'
 import { engineRequest } from '../../chat/request.ts'
+import type { ExchangeRequest } from '../../chat/request-completion.ts'
 import type { ChatModelConfig } from '../../config/config.ts'
 import type { Context } from '../../context.ts'
 import type { ChatEngine } from '../../engines/chat/contract.ts'
@@ -63,7 +63,7 @@ export async function assembleRequest(
   const dropped_items = [...new Set([...asked.skipped, ...unread])]
   return {
     dropped_items,
-    turn: { request, size, parameters: settings.parameters, names: RESPONSE_NAMES, ...(shorten && { shorten }) },
+    exchange: { request, size, parameters: settings.parameters, names: RESPONSE_NAMES, ...(shorten && { shorten }) },
   }
 }
 
@@ -72,7 +72,7 @@ export async function assembleRequest(
  * may be truncated and its maximum length is known only from the error of the model's server.
  */
 export type AssembledRequest = {
-  turn: Pick<TurnRequest, 'request' | 'size' | 'parameters' | 'names' | 'shorten'>
+  exchange: Pick<ExchangeRequest, 'request' | 'size' | 'parameters' | 'names' | 'shorten'>
   dropped_items: readonly string[]
 }
 
@@ -85,7 +85,7 @@ function shortener(
   ctx: Context,
   asked: AnswerRequest,
   { size, left }: { size: InputSize; left: AbortSignal },
-): NonNullable<TurnRequest['shorten']> {
+): NonNullable<ExchangeRequest['shorten']> {
   const { org_id, model, lengths } = asked
   return async (refused) => {
     lengths.set(org_id, model.id, refused.limit)
@@ -93,7 +93,7 @@ function shortener(
     const estimate = await size.count(counted)
     const context_length = Math.max(1, Math.floor(refused.limit * Math.min(1, estimate / counted)))
     const shorter = await assembleRequest(ctx, { ...asked, model: { ...model, context_length } }, left)
-    return shorter.turn
+    return shorter.exchange
   }
 }
 

@@ -1,15 +1,15 @@
 import { entitledChatModel } from '../../catalog/entitlements.ts'
-import { startTurn, type Turn } from '../../chat/turn.ts'
+import { type Exchange, startExchange } from '../../chat/exchange.ts'
 import type { ChatModelConfig } from '../../config/config.ts'
 import type { Context } from '../../context.ts'
 import type { ChatEvent, TokenUsage } from '../../engines/chat/contract.ts'
 import { unixSeconds } from '../../platform/clock.ts'
 import { isRecord } from '../../platform/json/record.ts'
 import type { ResponseCall, ResponseDeps } from '../call.ts'
-import { usageView } from '../events/event.ts'
+import { responseUsage } from '../events/event.ts'
 import { noSummary } from '../events/output-items.ts'
 import { newItemId, newResponseId } from '../ids.ts'
-import { checkBody } from '../request/check/body.ts'
+import { checkResponseBody } from '../request/check/body.ts'
 import { engineSettings } from '../request/engine-request.ts'
 import type { ContextItem } from '../schema/items.ts'
 import type { CompactedResponse, CreateResponse } from '../schema/response.ts'
@@ -19,8 +19,8 @@ import { seal } from './seal.ts'
 
 /** Checks everything that does not depend on the model; members that a compaction does not use are ignored. Throws ApiError 400. */
 export function checkCompaction(unchecked: unknown, left: AbortSignal): Promise<CreateResponse> {
-  if (!isRecord(unchecked)) return checkBody(unchecked, { left })
-  return checkBody(
+  if (!isRecord(unchecked)) return checkResponseBody(unchecked, { left })
+  return checkResponseBody(
     Object.fromEntries(MEMBERS.filter((name) => Object.hasOwn(unchecked, name)).map((n) => [n, unchecked[n]])),
     { left },
   )
@@ -30,7 +30,7 @@ const MEMBERS = ['model', 'input', 'previous_response_id', 'instructions', 'prom
 
 /**
  * Shortens a context: user messages are kept, everything else is replaced by a summary that the model writes, encrypted for the
- * organization. Charged like any turn and not stored. Throws ApiError. Source: contract 11.4.
+ * organization. Charged like any exchange and not stored. Throws ApiError. Source: contract 11.4.
  */
 export async function compact(
   ctx: Context,
@@ -48,10 +48,10 @@ export async function compact(
   const admitted = meter.admit(org_id)
   if (admitted) await admitted
   const asked = { org_id, model, served, lease, skipped, lengths, ...summaryRequest(body, context, model) }
-  const { turn: asking, dropped_items } = await assembleRequest(ctx, asked, left)
+  const { exchange: asking, dropped_items } = await assembleRequest(ctx, asked, left)
   const wanted = { principal, request_id, model, engine: served.engine, ...asking }
-  const turn = await startTurn(ctx, meter, wanted, left)
-  const { text, usage } = await readSummary(turn)
+  const exchange = await startExchange(ctx, meter, wanted, left)
+  const { text, usage } = await readSummary(exchange)
   const encrypted_content = seal(ctx.secret, { org_id, purpose: 'compaction' }, text)
   const compacted: CompactedResponse = {
     id: newResponseId(),
@@ -61,7 +61,7 @@ export async function compact(
       ...context.map(({ item }) => item).filter(isKeptBesideSummary),
       { id: newItemId('cmp'), type: 'compaction', encrypted_content },
     ],
-    usage: usageView(usage),
+    usage: responseUsage(usage),
   }
   return { compacted, dropped_items }
 }
@@ -107,18 +107,18 @@ const SUMMARY_REQUEST: ContextItem = {
   },
 }
 
-async function readSummary(turn: Turn): Promise<{ text: string; usage: TokenUsage }> {
+async function readSummary(exchange: Exchange): Promise<{ text: string; usage: TokenUsage }> {
   let text = ''
   let usage: TokenUsage | null = null
   try {
-    for (let batch: readonly ChatEvent[] | null = turn.first; batch; batch = await turn.next()) {
+    for (let batch: readonly ChatEvent[] | null = exchange.first; batch; batch = await exchange.next()) {
       for (const event of batch) {
         if (event.type === 'text-delta') text += event.text
         if (event.type === 'end') usage = event.usage
       }
     }
   } finally {
-    await turn.stop()
+    await exchange.stop()
   }
   if (text.trim() !== '' && usage) return { text, usage }
   throw noSummary()

@@ -1,4 +1,11 @@
-import { countedMost, countMessages, countRequest, type InputSize, inputSize, inputTooLong } from '../../chat/count.ts'
+import {
+  countedMost,
+  countInputTokens,
+  countMessages,
+  type InputSize,
+  inputSize,
+  inputTooLong,
+} from '../../chat/count.ts'
 import type { ChatModelConfig } from '../../config/config.ts'
 import type { ChatEngine, ChatMessage, ChatRequest } from '../../engines/chat/contract.ts'
 import { giveWay } from '../../platform/turns.ts'
@@ -51,7 +58,7 @@ export async function fitContext(fitting: Fitting, full: Drafted, left: AbortSig
     const most = 2 * reach
     const counted = await fitted.size.count(most)
     if (counted <= room) return fitted
-    scale ??= engine.countTokens ? counted / (await countRequest(fitted.request, { signal: left, most })) : 1
+    scale ??= engine.countTokens ? counted / (await countInputTokens(fitted.request, { signal: left, most })) : 1
     // Items count less alone than in the request, so more has to be dropped; doubling the step ends soon.
     const gone = costs.reduce((sum, cost, i) => (kept[i] ? sum : sum + cost), 0)
     kept = dropOldest(items, costs, gone + ((counted - room) * step) / scale)

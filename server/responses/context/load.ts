@@ -71,7 +71,7 @@ async function replaceReferences(
   if (references.length === 0) return entries as ContextItem[]
   const known = new Map(history.map((item) => [item.id, item]))
   const unknown = references.filter((id) => !known.has(id))
-  const found = await resolveReferences(ctx, principal, unknown, { ...REFERENCE_LIMITS, lease })
+  const found = await findReferencedItems(ctx, principal, unknown, { ...REFERENCE_LIMITS, lease })
   const referred = (id: string): Item => known.get(id) ?? found.get(id)!
   await lease.add(await totalSize(references.map(referred), left))
   return entries.map(({ item, path }) => ({ item: item.type === 'item_reference' ? referred(item.id) : item, path }))
@@ -178,7 +178,7 @@ const REFERENCE_LIMITS: ReferenceLimits = { bytes_max: 64 * 1024 * 1024 }
  * more than a megabyte, as for the history. Throws ApiError `item_not_found` for the first unknown id, and `context_length_exceeded` beyond
  * the limits.
  */
-export async function resolveReferences(
+export async function findReferencedItems(
   ctx: Pick<Context, 'db'>,
   principal: Pick<Principal, 'org_id' | 'user_id'>,
   ids: readonly string[],

@@ -1,4 +1,4 @@
-import { usageView as chatUsage } from '../../chat/chunks.ts'
+import { chatUsage } from '../../chat/chunks.ts'
 import type { TokenUsage } from '../../engines/chat/contract.ts'
 import { type ApiError, errorBody } from '../../platform/errors.ts'
 import { storableText } from '../../platform/text.ts'
@@ -10,9 +10,6 @@ import type { ResponseObject, ResponseUsage } from '../schema/response.ts'
  * transport and the store use the same text.
  */
 export type ResponseEvent = { type: string; sequence_number: number; data: string }
-
-/** The end of every stream, whether it succeeded or not. */
-export const DONE = 'data: [DONE]\n\n'
 
 /** One event as a server-sent event. */
 export function frameOf({ type, data }: ResponseEvent): string {
@@ -53,7 +50,7 @@ export function failResponse(
 const ENDED_EARLY = { incomplete_details: null, completed_at: null, usage: null } as const
 
 /** Token usage as a response shows it: the same numbers as in a chat completion, by other names. */
-export function usageView(usage: TokenUsage): ResponseUsage {
+export function responseUsage(usage: TokenUsage): ResponseUsage {
   const { prompt_tokens, completion_tokens, total_tokens, ...details } = chatUsage(usage)
   return {
     input_tokens: prompt_tokens,

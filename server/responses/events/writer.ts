@@ -3,7 +3,7 @@ import { type Clock, unixSeconds } from '../../platform/clock.ts'
 import type { ApiError } from '../../platform/errors.ts'
 import type { ToolOrigin } from '../request/tools.ts'
 import type { ResponseObject } from '../schema/response.ts'
-import { failResponse, type ResponseEvent, usageView } from './event.ts'
+import { failResponse, type ResponseEvent, responseUsage } from './event.ts'
 import type { Emit, ReasoningView } from './open-items.ts'
 import { compactionItem, outputItems } from './output-items.ts'
 
@@ -68,14 +68,14 @@ export function responseWriter(response: ResponseObject, options: WriterOptions)
       response.status = incomplete ? 'incomplete' : 'completed'
       if (incomplete) response.incomplete_details = { reason: incomplete }
       else response.completed_at = unixSeconds(options.clock.now())
-      response.usage = usageView(usage)
+      response.usage = responseUsage(usage)
     },
     cancel(usage) {
       // A summary that was cut off must not replace the conversation.
       if (reason === null && !options.seal_summary) items.finish('incomplete')
       response.status = 'cancelled'
       response.incomplete_details = { reason: 'cancelled' }
-      response.usage = usage && usageView(usage)
+      response.usage = usage && responseUsage(usage)
       return events.take()
     },
     end: () => snapshot(response.status === 'completed' ? 'response.completed' : 'response.incomplete'),

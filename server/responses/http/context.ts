@@ -1,20 +1,20 @@
 import Type from 'typebox'
 import { entitledChatModel } from '../../catalog/entitlements.ts'
 import { TEXT_REPAIR } from '../../chat/schema.ts'
-import { type Endpoint, endpoint } from '../../identity/caller/endpoint.ts'
+import { type Route, route } from '../../identity/caller/route.ts'
 import { ApiError } from '../../platform/errors.ts'
 import { abortOnLeaving } from '../../platform/http/abort-on-disconnect.ts'
 import type { ResponseDeps } from '../call.ts'
 import { assembleRequest } from '../context/assemble.ts'
 import { checkCompaction, compact } from '../context/compact.ts'
 import { loadContext } from '../context/load.ts'
-import { checkBody } from '../request/check/body.ts'
+import { checkResponseBody } from '../request/check/body.ts'
 import { requestOf } from '../request/prepare.ts'
 import { CompactedResponse, CompactResponse, CreateResponse } from '../schema/response.ts'
 import { nameDropped } from './dropped.ts'
 
 /** The routes that work on a context without making a response: counting it and compacting it. */
-export function contextEndpoints(deps: ResponseDeps): readonly Endpoint[] {
+export function contextRoutes(deps: ResponseDeps): readonly Route[] {
   return [countTokens(deps), compactContext(deps)]
 }
 
@@ -25,8 +25,8 @@ const InputTokens = Type.Object({ object: Type.Literal('response.input_tokens'),
 const COUNTED_TOKENS_MAX = 2_097_152
 
 /** Free of charge, but the balance must admit it: files are fetched and rendered to count them. */
-function countTokens({ meter, lengths }: ResponseDeps): Endpoint {
-  return endpoint({
+function countTokens({ meter, lengths }: ResponseDeps): Route {
+  return route({
     method: 'POST',
     path: '/v1/responses/input_tokens',
     auth: 'api_key_or_session',
@@ -42,7 +42,7 @@ function countTokens({ meter, lengths }: ResponseDeps): Endpoint {
     async handle(ctx, { principal, request, reply }) {
       const { org_id, plan } = principal
       const left = abortOnLeaving(reply).signal
-      const body = await checkBody(request.body, { left })
+      const body = await checkResponseBody(request.body, { left })
       const model = entitledChatModel(ctx.config, plan, body.model)
       const served = ctx.engines.chat.get(model.id)!
       const lease = request.lease!
@@ -51,10 +51,10 @@ function countTokens({ meter, lengths }: ResponseDeps): Endpoint {
       const admitted = meter.admit(org_id)
       if (admitted) await admitted
       const asked = { org_id, model, served, lease, skipped, lengths, ...asking }
-      const { turn, dropped_items } = await assembleRequest(ctx, asked, left)
+      const { exchange, dropped_items } = await assembleRequest(ctx, asked, left)
       nameDropped(reply, { items: dropped_items })
       const most = Math.max(COUNTED_TOKENS_MAX, model.context_length ?? 0)
-      const input_tokens = await turn.size.count(most)
+      const input_tokens = await exchange.size.count(most)
       if (input_tokens > most) {
         const text = `Your input has more than ${most} tokens, which is as far as it is counted. Shorten the input.`
         throw new ApiError('context_length_exceeded', text, { param: 'input' })
@@ -64,8 +64,8 @@ function countTokens({ meter, lengths }: ResponseDeps): Endpoint {
   })
 }
 
-function compactContext(deps: ResponseDeps): Endpoint {
-  return endpoint({
+function compactContext(deps: ResponseDeps): Route {
+  return route({
     method: 'POST',
     path: '/v1/responses/compact',
     auth: 'api_key_or_session',

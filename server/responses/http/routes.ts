@@ -1,33 +1,33 @@
 import type { FastifyReply } from 'fastify'
 import { TEXT_REPAIR } from '../../chat/schema.ts'
 import type { Context } from '../../context.ts'
-import { type Endpoint, endpoint } from '../../identity/caller/endpoint.ts'
+import { type Route, route } from '../../identity/caller/route.ts'
 import { abortOnLeaving } from '../../platform/http/abort-on-disconnect.ts'
 import { leaseForAnswer, leaseForReading } from '../../platform/http/body/byte-budget.ts'
 import { STREAM_TIMING } from '../../platform/http/sse.ts'
 import { sendJson } from '../../platform/json/send.ts'
 import type { ResponseCall, ResponseDeps } from '../call.ts'
 import type { ResponseEvent } from '../events/event.ts'
-import { checkBody } from '../request/check/body.ts'
+import { checkResponseBody } from '../request/check/body.ts'
 import { newResponse, prepareCall } from '../request/prepare.ts'
 import { type ResponseRun, startRun } from '../run.ts'
 import { ResponseStreamEvent } from '../schema/events.ts'
 import { CreateResponse, ResponseObject } from '../schema/response.ts'
 import { enqueueResponse } from '../stored/save.ts'
-import { contextEndpoints } from './context.ts'
+import { contextRoutes } from './context.ts'
 import { nameDropped } from './dropped.ts'
-import { storedEndpoints } from './stored.ts'
+import { storedRoutes } from './stored.ts'
 import { type StreamOptions, streamBackground, streamRun } from './stream.ts'
 
 /** The routes of responses over HTTP. `stopping` aborts when the service stops. */
-export function responseEndpoints(deps: ResponseDeps, options: Partial<StreamOptions> = {}): readonly Endpoint[] {
+export function responseRoutes(deps: ResponseDeps, options: Partial<StreamOptions> = {}): readonly Route[] {
   const { timing = STREAM_TIMING, stopping = new AbortController().signal } = options
   const streams = { timing, stopping }
-  return [createResponse(deps, streams), ...contextEndpoints(deps), ...storedEndpoints(streams)]
+  return [createResponse(deps, streams), ...contextRoutes(deps), ...storedRoutes(streams)]
 }
 
-function createResponse(deps: ResponseDeps, streams: StreamOptions): Endpoint {
-  return endpoint({
+function createResponse(deps: ResponseDeps, streams: StreamOptions): Route {
+  return route({
     method: 'POST',
     path: '/v1/responses',
     auth: 'api_key_or_session',
@@ -54,7 +54,7 @@ function createResponse(deps: ResponseDeps, streams: StreamOptions): Endpoint {
     example: { model: 'sandbox-1', input: 'Say hello.' },
     async handle(ctx, { principal, request, reply }) {
       const left = abortOnLeaving(reply)
-      const body = await checkBody(request.body, { left: left.signal })
+      const body = await checkResponseBody(request.body, { left: left.signal })
       const lease = request.lease!
       const kept = leaseForAnswer(ctx.budget, principal.org_id, reply)
       const call: ResponseCall = { principal, request_id: request.id, body, lease, kept, plain: !body.stream }
@@ -81,7 +81,7 @@ async function acceptBackground(
   const lease = call.body.stream ? leaseForReading(ctx.budget, call.principal.org_id, reply) : null
   await enqueueResponse(ctx, call, { response, input: prepared.input }, deps.join)
   reply.request.created = { response_id: response.id }
-  // Its worker counts the bytes again: a client that follows the response must not hold the room that the worker waits for.
+  // Its consumer counts the bytes again: a client that follows the response must not hold the room that the consumer waits for.
   call.lease.end()
   nameDropped(reply, { tools: prepared.tools.dropped, items: prepared.dropped_items })
   if (!lease) return response

@@ -1,4 +1,4 @@
-import { type Endpoint, endpoint } from '../../identity/caller/endpoint.ts'
+import { type Route, route } from '../../identity/caller/route.ts'
 import { leaseForReading } from '../../platform/http/body/byte-budget.ts'
 import { sendJson, sendParts } from '../../platform/json/send.ts'
 import { rebuiltEvents } from '../events/event.ts'
@@ -12,12 +12,12 @@ import { type StreamOptions, streamBackground, streamStored } from './stream.ts'
 const common = { auth: 'api_key_or_session' } as const
 
 /** The routes of stored responses, which only the person who made them may use. */
-export function storedEndpoints(streams: StreamOptions): readonly Endpoint[] {
+export function storedRoutes(streams: StreamOptions): readonly Route[] {
   return [readStored(streams), deleteStored, cancelStored, listInputItems]
 }
 
-function readStored(streams: StreamOptions): Endpoint {
-  return endpoint({
+function readStored(streams: StreamOptions): Route {
+  return route({
     ...common,
     method: 'GET',
     path: '/v1/responses/:response_id',
@@ -38,7 +38,7 @@ function readStored(streams: StreamOptions): Endpoint {
   })
 }
 
-const deleteStored = endpoint({
+const deleteStored = route({
   ...common,
   method: 'DELETE',
   path: '/v1/responses/:response_id',
@@ -52,7 +52,7 @@ const deleteStored = endpoint({
   },
 })
 
-const cancelStored = endpoint({
+const cancelStored = route({
   ...common,
   method: 'POST',
   path: '/v1/responses/:response_id/cancel',
@@ -66,7 +66,7 @@ const cancelStored = endpoint({
   },
 })
 
-const listInputItems = endpoint({
+const listInputItems = route({
   ...common,
   method: 'GET',
   path: '/v1/responses/:response_id/input_items',

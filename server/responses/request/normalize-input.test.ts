@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { ApiError } from '../../platform/errors.ts'
-import { checkBody } from './check/body.ts'
+import { checkResponseBody } from './check/body.ts'
 import { normalizeInput, skippedCalls, skippedTypes } from './normalize-input.ts'
 
 const left = new AbortController().signal
-const check = async (input: unknown) => (await checkBody({ model: 'm', input }, { left })).input
+const check = async (input: unknown) => (await checkResponseBody({ model: 'm', input }, { left })).input
 const normal = async (input: unknown) => normalizeInput(await check(input), left)
 const items = async (input: unknown) => (await normal(input)).map(({ item }) => item)
 

@@ -1,4 +1,4 @@
-import { jsonOf } from '../../chat/check.ts'
+import { jsonTextOf } from '../../chat/check.ts'
 import { ApiError } from '../../platform/errors.ts'
 import { mapInTurns } from '../../platform/turns.ts'
 import { newItemId } from '../ids.ts'
@@ -73,7 +73,7 @@ function normalItem(item: Exclude<InputItem, { type: 'compaction_trigger' }>, pa
   switch (item.type) {
     case 'function_call': {
       const { call_id, name, arguments: given = '{}' } = item
-      const text = jsonOf(given, `${path}.arguments`)
+      const text = jsonTextOf(given, `${path}.arguments`)
       return { ...headOf(item, 'fc'), type: item.type, call_id, name, arguments: text, ...optionalsOf(item) }
     }
     case 'custom_tool_call': {

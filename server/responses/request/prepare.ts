@@ -11,7 +11,7 @@ import { newResponseId } from '../ids.ts'
 import type { ContextItem, Item } from '../schema/items.ts'
 import type { CreateResponse, ResponseObject, TextFormat } from '../schema/response.ts'
 import { requireRoom } from '../stored/save.ts'
-import { checkForModel } from './check/body.ts'
+import { checkResponseForModel } from './check/body.ts'
 import { effortOf } from './engine-request.ts'
 import { asksForCompaction } from './normalize-input.ts'
 import type { ForwardedTools } from './tools.ts'
@@ -21,7 +21,7 @@ export type PreparedCall = {
   model: ChatModelConfig
   engine: ChatEngine
   /** What the engine is asked; null for a call that asks for no answer. */
-  turn: AssembledRequest['turn'] | null
+  exchange: AssembledRequest['exchange'] | null
   tools: ForwardedTools
   /** The answer is a summary, for a compaction of the context. */
   compacts: boolean
@@ -63,11 +63,11 @@ export async function prepareCall(
     history,
     input,
   }
-  if (call.generate === false) return { ...prepared, turn: null, dropped_items: skipped }
+  if (call.generate === false) return { ...prepared, exchange: null, dropped_items: skipped }
   const asked = { org_id, model, served, lease, skipped, lengths, ...asking }
-  const { turn, dropped_items } = await assembleRequest(ctx, asked, left)
-  turn.request.stream = !call.plain
-  return { ...prepared, turn, dropped_items }
+  const { exchange, dropped_items } = await assembleRequest(ctx, asked, left)
+  exchange.request.stream = !call.plain
+  return { ...prepared, exchange, dropped_items }
 }
 
 /** What the model is asked: to answer, or for a summary of the context. Throws ApiError 400. */
@@ -77,7 +77,7 @@ export function requestOf(
   model: ChatModelConfig,
 ): Pick<AnswerRequest, 'body' | 'context' | 'settings'> {
   if (asksForCompaction(body.input)) return summaryRequest(body, context, model)
-  return { body, context, settings: checkForModel(body, context, model) }
+  return { body, context, settings: checkResponseForModel(body, context, model) }
 }
 
 /**

@@ -1,5 +1,5 @@
 import Type, { type Static } from 'typebox'
-import { AnyObject, ExtraContent, LENGTHS_MAX } from '../../chat/schema.ts'
+import { AnyObject, ExtraContentSchema, LENGTHS_MAX } from '../../chat/schema.ts'
 import { CALL_ID_MAX } from '../../engines/chat/call-id.ts'
 import {
   InputFile,
@@ -57,7 +57,7 @@ export const SENT_MESSAGES = {
 }
 
 const call_id = Type.String({ minLength: 1, maxLength: CALL_ID_MAX })
-const sentCall = { ...sent, call_id, name: Name, extra_content: Type.Optional(ExtraContent) }
+const sentCall = { ...sent, call_id, name: Name, extra_content: Type.Optional(ExtraContentSchema) }
 const OutputParts = Type.Union([...SentTexts, SentImage, SentFile, SentEncrypted])
 const sentOutput = {
   ...sent,
@@ -145,7 +145,7 @@ export const FunctionCall = callItem('function_call', {
   name: Type.String(),
   arguments: Type.String(),
   namespace: Type.Optional(Type.String()),
-  extra_content: Type.Optional(ExtraContent),
+  extra_content: Type.Optional(ExtraContentSchema),
 })
 export type FunctionCall = Static<typeof FunctionCall>
 
@@ -153,7 +153,7 @@ export const CustomToolCall = callItem('custom_tool_call', {
   name: Type.String(),
   input: Type.String(),
   namespace: Type.Optional(Type.String()),
-  extra_content: Type.Optional(ExtraContent),
+  extra_content: Type.Optional(ExtraContentSchema),
 })
 export type CustomToolCall = Static<typeof CustomToolCall>
 

@@ -1,14 +1,14 @@
 import type { FastifyRequest } from 'fastify'
 import type { LiveContext } from '../../context.ts'
 import { requireSameOrigin } from '../../identity/caller/csrf.ts'
-import { type Endpoint, endpoint } from '../../identity/caller/endpoint.ts'
 import type { Authenticator } from '../../identity/caller/principal.ts'
+import { type Route, route } from '../../identity/caller/route.ts'
 import { ApiError } from '../../platform/errors.ts'
 import type { Sockets } from '../../platform/http/websocket.ts'
 import { takingTurnsAs } from '../../platform/turns.ts'
 import type { ResponseDeps } from '../call.ts'
 import { openContextCaches } from './context-cache.ts'
-import { LIFETIME_SECONDS, serveTurns } from './queue.ts'
+import { LIFETIME_SECONDS, serveRuns } from './queue.ts'
 
 export type ResponseSocketDeps = ResponseDeps & {
   sockets: Sockets
@@ -18,10 +18,10 @@ export type ResponseSocketDeps = ResponseDeps & {
 }
 
 /** `GET /v1/responses` as a WebSocket: each message of the client requests one response. 405 without an upgrade. */
-export function responseSocket(deps: ResponseSocketDeps): Endpoint {
+export function responseSocket(deps: ResponseSocketDeps): Route {
   const { lifetime_seconds = LIFETIME_SECONDS } = deps
   const openCache = openContextCaches()
-  return endpoint({
+  return route({
     method: 'GET',
     path: '/v1/responses',
     auth: 'api_key_or_session',
@@ -39,8 +39,8 @@ export function responseSocket(deps: ResponseSocketDeps): Endpoint {
         serve(connection) {
           const cache = openCache()
           connection.signal.addEventListener('abort', () => cache.clear())
-          const turns = { live: deps.live, deps, connection, cache, credential: { authorization, cookie } }
-          const take = serveTurns(turns, lifetime_seconds)
+          const runs = { live: deps.live, deps, connection, cache, credential: { authorization, cookie } }
+          const take = serveRuns(runs, lifetime_seconds)
           return (text, lease) => takingTurnsAs(principal.org_id, () => take(text, lease))
         },
       })

@@ -8,8 +8,8 @@ import { shape } from '../../platform/schema/validate.ts'
 import { hasUnstorableText } from '../../platform/text.ts'
 import type { ResponseEvent } from '../events/event.ts'
 
-/** A request for a turn. `body` is that of POST /v1/responses, its shape not yet checked. */
-export type TurnMessage = { body: Record<string, unknown>; generate: boolean; stream_id: string | undefined }
+/** A request for a run. `body` is that of POST /v1/responses, its shape not yet checked. */
+export type RunMessage = { body: Record<string, unknown>; generate: boolean; stream_id: string | undefined }
 
 const STREAM_ID_LENGTH_MAX = 256
 /** Messages up to this size are parsed synchronously for their `stream_id`. */
@@ -19,18 +19,18 @@ export const SMALL_MESSAGE_BYTES = 64 * 1024
  * Parses a message with the limits of request bodies; null is a binary one. Throws ApiError, and the reason of `signal` when it aborts.
  * Source: contract 12.
  */
-export async function readMessage(text: Buffer | null, signal?: AbortSignal): Promise<TurnMessage> {
+export async function readSocketMessage(text: Buffer | null, signal?: AbortSignal): Promise<RunMessage> {
   if (text === null) throw new ApiError('invalid_json', 'This message was binary. Send JSON in text frames.')
   const value = await parseMessage(text, signal)
   if (!isRecord(value)) throw UNPARSABLE
-  return { ...readTurn(value), stream_id: readableStreamId(value) }
+  return { ...readRun(value), stream_id: readableStreamId(value) }
 }
 
 /** Longest `response.cancel` that is read. */
 const CANCEL_BYTES_MAX = 4096
 
 /** A `response.cancel`, which does not wait for its turn: the response it names, if any. Null for any other message. */
-export function readCancel(text: Buffer | null): { response_id: string | undefined } | null {
+export function readCancelMessage(text: Buffer | null): { response_id: string | undefined } | null {
   if (text === null || text.length > CANCEL_BYTES_MAX || !text.includes('response.cancel')) return null
   try {
     const value: unknown = JSON.parse(text.toString('utf8'))
@@ -52,7 +52,7 @@ export async function streamIdOf(text: Buffer | null): Promise<string | undefine
   }
 }
 
-/** An error instead of a turn. */
+/** An error instead of a run. */
 export function errorEvent(error: ApiError, stream_id: string | undefined): string {
   // As in the Open Responses specification; over HTTP it is 404.
   const status = error.code === 'previous_response_not_found' ? 400 : error.status
@@ -80,7 +80,7 @@ function readableStreamId({ stream_id }: Record<string, unknown>): string | unde
     : undefined
 }
 
-function readTurn(message: Record<string, unknown>): Omit<TurnMessage, 'stream_id'> {
+function readRun(message: Record<string, unknown>): Omit<RunMessage, 'stream_id'> {
   const { type, stream_id: _, generate: outer, response, ...flat } = checkEnvelope(message)
   if (type !== 'response.create') throw unknownEvent(type)
   const { generate = outer ?? true, ...asked }: { generate?: boolean; [member: string]: unknown } = response ?? flat
@@ -88,7 +88,7 @@ function readTurn(message: Record<string, unknown>): Omit<TurnMessage, 'stream_i
     const text = "Unsupported parameter: 'background' is not supported over WebSocket. Send it to POST /v1/responses."
     throw new ApiError('unsupported_parameter', text, { param: 'background' })
   }
-  // Every turn is streamed, whatever the client says.
+  // Every run is streamed, whatever the client says.
   delete asked.stream
   delete asked.stream_options
   return { body: asked, generate }

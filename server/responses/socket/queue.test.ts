@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { openByteBudget } from '../../platform/http/body/byte-budget.ts'
-import { serveTurns } from './queue.ts'
-import type { SocketTurns } from './run-turn.ts'
+import { serveRuns } from './queue.ts'
+import type { SocketRuns } from './run-on-socket.ts'
 
 test('a message that comes after its connection has ended takes no room', () => {
   const left = new AbortController()
   const { signal } = left
   const connection = { request_id: 'req', signal, draining: signal, send: () => undefined, close() {} }
-  const onMessage = serveTurns({ connection } as unknown as SocketTurns, 3600)
+  const onMessage = serveRuns({ connection } as unknown as SocketRuns, 3600)
   left.abort()
   const budget = openByteBudget()
   const lease = budget.open('a')

@@ -2,15 +2,15 @@ import { ApiError, overloaded } from '../../platform/errors.ts'
 import type { Lease } from '../../platform/http/body/byte-budget.ts'
 import type { OnMessage } from '../../platform/http/body/messages.ts'
 import { JSON_BYTES_MAX } from '../../platform/http/body/parsers.ts'
-import type { Connection } from '../../platform/http/websocket.ts'
-import { errorEvent, readCancel, SMALL_MESSAGE_BYTES, streamIdOf } from './messages.ts'
-import { type ActiveTurn, type ReceivedMessage, runTurn, type SocketTurns } from './run-turn.ts'
+import type { WebSocketConnection } from '../../platform/http/websocket.ts'
+import { errorEvent, readCancelMessage, SMALL_MESSAGE_BYTES, streamIdOf } from './messages.ts'
+import { type ActiveRun, type ReceivedMessage, runOnSocket, type SocketRuns } from './run-on-socket.ts'
 
-/** Longest that a connection serves turns. Source: contract 12. */
+/** Longest that a connection runs responses. Source: contract 12. */
 export const LIFETIME_SECONDS = 3600
 
 /** Messages that may wait behind the active one; together they may be as large as one message. They are parsed when it is their turn. */
-const TURNS_WAITING_MAX = 16
+const RUNS_WAITING_MAX = 16
 /** Messages that may wait for an answer, including those refused as too many. A client that sends more is not reading its answers. */
 const MESSAGES_WAITING_MAX = 1000
 /** Messages in a row that may begin no response and cancel none: mistakes, and cancels that come too late. Source: contract 12. */
@@ -19,17 +19,17 @@ const MESSAGES_IDLE_MAX = 100
 /** `refused`: the queue was full. */
 type SocketMessage = ReceivedMessage & { refused: ApiError | null }
 
-/** Why a connection starts no more turns: waiting ones are answered with `error`, then it is closed. `notify_idle`: an idle one gets it too. */
+/** Why a connection starts no more runs: waiting ones are answered with `error`, then it is closed. `notify_idle`: an idle one gets it too. */
 type Closing = { error: ApiError; code: number; reason: string; notify_idle?: boolean }
 
-/** Answers the messages of one connection in the order they came, one turn at a time, until it has to end. `response.cancel` acts at once. */
-export function serveTurns(turns: SocketTurns, lifetime_seconds: number): OnMessage {
-  const { connection } = turns
+/** Answers the messages of one connection in the order they came, one run at a time, until it has to end. `response.cancel` acts at once. */
+export function serveRuns(runs: SocketRuns, lifetime_seconds: number): OnMessage {
+  const { connection } = runs
   const waiting = openQueue()
   let closing: Closing | null = null
   let working = false
-  let turn = 0
-  let active: ActiveTurn | null = null
+  let number = 0
+  let active: ActiveRun | null = null
   let idle = 0
 
   const cutOff = (reason: string): void => {
@@ -43,9 +43,9 @@ export function serveTurns(turns: SocketTurns, lifetime_seconds: number): OnMess
   const answer = async (message: SocketMessage): Promise<void> => {
     const error = closing ? closing.error : message.refused
     if (error) return connection.send(errorEvent(error, await streamIdOf(message.text)))
-    turn += 1
+    number += 1
     active = { cancel: new AbortController(), response_id: null }
-    const authError = await runTurn(turns, `${connection.request_id}-${turn}`, message, active)
+    const authError = await runOnSocket(runs, `${connection.request_id}-${number}`, message, active)
     if (active.response_id === null) countIdle()
     else idle = 0
     active = null
@@ -72,7 +72,7 @@ export function serveTurns(turns: SocketTurns, lifetime_seconds: number): OnMess
   connection.signal.addEventListener('abort', () => waiting.clear())
   return (text, lease) => {
     if (connection.signal.aborted) return lease.end()
-    const wanted = readCancel(text)
+    const wanted = readCancelMessage(text)
     if (wanted) {
       lease.end()
       const named = wanted.response_id === undefined || wanted.response_id === active?.response_id ? active : null
@@ -89,7 +89,11 @@ export function serveTurns(turns: SocketTurns, lifetime_seconds: number): OnMess
 }
 
 /** Calls `end` when the lifetime of the connection is over, and when the service shuts down. */
-function onEnd({ signal, draining }: Connection, lifetime_seconds: number, end: (closing: Closing) => void): void {
+function onEnd(
+  { signal, draining }: WebSocketConnection,
+  lifetime_seconds: number,
+  end: (closing: Closing) => void,
+): void {
   const lifetime = setTimeout(
     () => end({ error: TOO_OLD, code: 1000, reason: 'connection limit reached', notify_idle: true }),
     lifetime_seconds * 1000,
@@ -107,7 +111,7 @@ const TOO_OLD = new ApiError(
 const SHUTTING_DOWN = overloaded('stopping', 'The service is shutting down. Try again shortly.')
 const TOO_MANY = new ApiError(
   'too_many_requests',
-  `Only ${TURNS_WAITING_MAX} turns may wait on one connection, of ${JSON_BYTES_MAX} bytes in all. Wait for an answer before you send more.`,
+  `Only ${RUNS_WAITING_MAX} turns may wait on one connection, of ${JSON_BYTES_MAX} bytes in all. Wait for an answer before you send more.`,
 )
 
 /** `add` returns false when there is no room even for a refusal. A message beyond the limits is queued as refused. */
@@ -124,7 +128,7 @@ function openQueue(): {
       if (messages.length >= MESSAGES_WAITING_MAX) return false
       const size = text?.length ?? 0
       // A message that is taken at once does not wait, whatever its size.
-      if (count >= TURNS_WAITING_MAX || (count > 0 && bytes + size > JSON_BYTES_MAX)) {
+      if (count >= RUNS_WAITING_MAX || (count > 0 && bytes + size > JSON_BYTES_MAX)) {
         lease.end()
         messages.push({ text: size > SMALL_MESSAGE_BYTES ? null : text, lease, refused: TOO_MANY })
         return true

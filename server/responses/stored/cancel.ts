@@ -5,7 +5,7 @@ import type { Principal } from '../../identity/caller/principal.ts'
 import type { Tx } from '../../platform/db/db.ts'
 import { ApiError } from '../../platform/errors.ts'
 import type { Lease } from '../../platform/http/body/byte-budget.ts'
-import { endEvent, itemsOfEvents, usageView } from '../events/event.ts'
+import { endEvent, itemsOfEvents, responseUsage } from '../events/event.ts'
 import type { ResponseObject, ResponseUsage } from '../schema/response.ts'
 import { listenFor } from './changes.ts'
 import { recordEnds } from './ends.ts'
@@ -23,7 +23,7 @@ import {
   requestCancel,
 } from './store/responses.ts'
 
-/** How long the worker that runs a response may take to end it; after that it is ended here. */
+/** How long the consumer that runs a response may take to end it; after that it is ended here. */
 const WORKER_MILLISECONDS = 10_000
 const POLL_MILLISECONDS = 250
 
@@ -61,7 +61,7 @@ export async function deleteResponse(ctx: Ctx, principal: Principal, id: string)
   }
 }
 
-/** Resolves once the response has ended, whether by its worker or, when that takes too long, here. */
+/** Resolves once the response has ended, whether by its consumer or, when that takes too long, here. */
 async function awaitEnd(ctx: Ctx, owner: Owner, id: string): Promise<void> {
   const deadline = performance.now() + WORKER_MILLISECONDS
   const changes = listenFor(ctx, id)
@@ -76,7 +76,7 @@ async function awaitEnd(ctx: Ctx, owner: Owner, id: string): Promise<void> {
   }
 }
 
-/** Ends a response that no worker has claimed, or any with `force`; otherwise asks its worker to. True while its end is to be awaited. */
+/** Ends a response that no consumer has claimed, or any with `force`; otherwise asks its consumer to. True while its end is to be awaited. */
 async function requestEnd(ctx: Ctx, owner: Owner, { id, force }: { id: string; force: boolean }): Promise<boolean> {
   const now = ctx.clock.now()
   let announce = () => {}
@@ -126,7 +126,7 @@ async function usageOf(
   { org_id, request_id }: Pick<ResponseRow, 'org_id' | 'request_id'>,
 ): Promise<ResponseUsage> {
   const used = await findUsage(tx, { org_id, request_id })
-  return usageView({
+  return responseUsage({
     input: used?.input_tokens ?? 0,
     cached_input: used?.cached_input_tokens ?? 0,
     output: used?.output_tokens ?? 0,

@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream'
 import Type from 'typebox'
-import { endpoint } from '../../identity/caller/endpoint.ts'
+import { route } from '../../identity/caller/route.ts'
 import type { Blobs } from '../../platform/blobs/blobs.ts'
 import { BlobMissing } from '../../platform/blobs/blobs.ts'
 import { ApiError, notFound } from '../../platform/errors.ts'
@@ -22,7 +22,7 @@ const Query = Type.Object({
   ids: Type.String({ minLength: 1, maxLength: 8192, description: 'Ids of videos, with commas between, at most 100.' }),
 })
 
-export const readArchive = endpoint({
+export const readArchive = route({
   method: 'GET',
   path: '/console/videos/archive',
   auth: 'session',

@@ -23,7 +23,7 @@ import { admitJobs } from './admit.ts'
 import { type Frame, withFrameFile } from './frame.ts'
 import { bodyDigests, keepReserved, type Remembered, type Reservation, releaseKey, reserveKey } from './idempotency.ts'
 import { fromOpenAi, inOpenAiWords, isOpenAiShape, withReplacement } from './openai-fields.ts'
-import { namedFiles, requireCapable, requireConsistentReferences, resolveReferences } from './references.ts'
+import { findReferencedFiles, namedFiles, requireCapable, requireConsistentReferences } from './references.ts'
 
 /**
  * `has_count`: the body says how many jobs to create of it, as that of `POST /console/videos/variations` does.
@@ -151,7 +151,7 @@ async function acceptJobs(
   const now = ctx.clock.now()
   const running_max = planOf(ctx.config, principal.plan).max_concurrent_renders
   requireSlots(count, running_max) // 400
-  const inputs = await resolveReferences(ctx.db, org_id, body, now) // 400
+  const inputs = await findReferencedFiles(ctx.db, org_id, body, now) // 400
   await requireJudgeable(ctx, org_id, { body, inputs, signal }) // 400
 
   const { prompt, seconds, aspect_ratio } = body

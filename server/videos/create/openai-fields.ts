@@ -4,7 +4,7 @@ import { isRecord } from '../../platform/json/record.ts'
 import { supportedValues } from '../../platform/schema/explain.ts'
 
 /** Sizes of OpenAI's videos API. Source: https://platform.openai.com/docs/api-reference/videos/create */
-export const RATIOS: Readonly<Record<string, (typeof ASPECT_RATIOS)[number]>> = {
+export const RATIO_BY_SIZE: Readonly<Record<string, (typeof ASPECT_RATIOS)[number]>> = {
   '720x1280': '9:16',
   '1280x720': '16:9',
   '1024x1792': '9:16',
@@ -105,10 +105,10 @@ function fileIdOf(input_reference: unknown): string {
 }
 
 function ratioOf(size: unknown): string {
-  const ratio = typeof size === 'string' && Object.hasOwn(RATIOS, size) ? RATIOS[size] : undefined
+  const ratio = typeof size === 'string' && Object.hasOwn(RATIO_BY_SIZE, size) ? RATIO_BY_SIZE[size] : undefined
   if (ratio) return ratio
   const got = typeof size === 'string' ? `'${size.slice(0, 64)}'` : JSON.stringify(size).slice(0, 64)
-  const text = `Invalid value: ${got}. ${supportedValues(Object.keys(RATIOS))} Or send aspect_ratio in place of size${ratioFor(size)}.`
+  const text = `Invalid value: ${got}. ${supportedValues(Object.keys(RATIO_BY_SIZE))} Or send aspect_ratio in place of size${ratioFor(size)}.`
   throw new ApiError('invalid_value', text, { param: 'size' })
 }
 

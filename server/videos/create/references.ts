@@ -94,7 +94,7 @@ function refusalOf(body: CreateVideo, can: Capabilities): { param: string; what:
 }
 
 /** Finds every file the body names, in one query, and checks purpose and size. Throws ApiError 400 whose `param` names the `file_id`. */
-export async function resolveReferences(db: Db, org_id: string, body: CreateVideo, now: Date): Promise<JobInput[]> {
+export async function findReferencedFiles(db: Db, org_id: string, body: CreateVideo, now: Date): Promise<JobInput[]> {
   const named = namedFiles(body)
   if (named.length === 0) return []
   const files = await findFiles(db, { org_id, ids: named.map(({ file_id }) => file_id), now })

@@ -1,5 +1,5 @@
-import { type Endpoint, endpoint } from '../../identity/caller/endpoint.ts'
 import type { Principal } from '../../identity/caller/principal.ts'
+import { type Route, route } from '../../identity/caller/route.ts'
 import type { Tx } from '../../platform/db/db.ts'
 import { ApiError, notFound } from '../../platform/errors.ts'
 import { abortOnLeaving } from '../../platform/http/abort-on-disconnect.ts'
@@ -15,7 +15,7 @@ import {
   writeLabels,
 } from './store.ts'
 
-const readLabels = endpoint({
+const readLabels = route({
   method: 'GET',
   path: '/console/videos/labels',
   auth: 'session',
@@ -31,7 +31,7 @@ const readLabels = endpoint({
   },
 })
 
-const changeLabels = endpoint({
+const changeLabels = route({
   method: 'PATCH',
   path: '/console/videos/labels',
   auth: 'session',
@@ -47,7 +47,7 @@ const changeLabels = endpoint({
   },
 })
 
-const listTags = endpoint({
+const listTags = route({
   method: 'GET',
   path: '/console/videos/tags',
   auth: 'session',
@@ -61,7 +61,7 @@ const listTags = endpoint({
   },
 })
 
-export const labelEndpoints: readonly Endpoint[] = [readLabels, changeLabels, listTags]
+export const labelRoutes: readonly Route[] = [readLabels, changeLabels, listTags]
 
 /** Throws ApiError `not_found` for a video that the organization does not have, `invalid_value` for too many tags. */
 async function applyChange(tx: Tx, principal: Principal, body: ChangeLabels) {

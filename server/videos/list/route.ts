@@ -1,5 +1,5 @@
 import Type, { type Static } from 'typebox'
-import { endpoint } from '../../identity/caller/endpoint.ts'
+import { route } from '../../identity/caller/route.ts'
 import { ApiError } from '../../platform/errors.ts'
 import { openShares } from '../../platform/fair-queue.ts'
 import { abortOnLeaving } from '../../platform/http/abort-on-disconnect.ts'
@@ -7,7 +7,7 @@ import { leaseForReading, readWithRoom } from '../../platform/http/body/byte-bud
 import { listQuery, pageOf, positionOf } from '../../platform/http/list.ts'
 import { sendJson } from '../../platform/json/send.ts'
 import { parseMoney } from '../../platform/money.ts'
-import { STATUSES, type Status } from '../job.ts'
+import { type JobStatus, STATUSES } from '../job.ts'
 import { VideoList, videoView } from '../schema.ts'
 import { isWalk, type JobFilter, listJobs } from './store.ts'
 
@@ -55,7 +55,7 @@ const Query = Type.Object({
 /** What is in no index, and what all labels say, is looked for by one request of an organization at a time, and few of all. */
 export const walkInTurn = openShares({ each: 1, all: 2 })
 
-export const listVideos = endpoint({
+export const listVideos = route({
   auth: 'api_key_or_session',
   plain_400: true,
   method: 'GET',
@@ -94,10 +94,10 @@ function filterOf({ status, created_after, created_before, ...query }: Static<ty
   }
 }
 
-function statusesIn(text: string): Status[] {
+function statusesIn(text: string): JobStatus[] {
   const statuses = text.split(',').map((each) => each.trim())
-  const wrong = statuses.find((each) => !STATUSES.includes(each as Status))
-  if (wrong === undefined) return [...new Set(statuses)] as Status[]
+  const wrong = statuses.find((each) => !STATUSES.includes(each as JobStatus))
+  if (wrong === undefined) return [...new Set(statuses)] as JobStatus[]
   const known = STATUSES.map((each) => `'${each}'`).join(', ')
   const message = `Invalid value: '${wrong.slice(0, 64)}'. Supported values are: ${known}, one or several with commas between.`
   throw new ApiError('invalid_value', message, { param: 'status' })

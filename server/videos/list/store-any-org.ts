@@ -1,8 +1,8 @@
 import { type RawBuilder, sql } from 'kysely'
 import type { Db } from '../../platform/db/db.ts'
 import { firstId } from '../../platform/ids.ts'
-import { isTerminal, type Status } from '../job.ts'
-import type { Attempt } from '../render/attempt.ts'
+import { isTerminal, type JobStatus } from '../job.ts'
+import type { RenderAttempt } from '../render/attempt.ts'
 import type { VideoJobRow } from '../store.ts'
 
 /** The status of a job that has ended, as its indexes have it: by columns that never change before its end. */
@@ -11,7 +11,7 @@ export const ENDED_AS = sql`(case when completed_at is not null then 'completed'
 /** Which jobs of all organizations, and how many: `read_max` bounds how many of those that ended are looked through. */
 export type WantedJobs = {
   org_id: string | null
-  statuses: readonly Status[]
+  statuses: readonly JobStatus[]
   model: string | null
   /** The engine of the last start: as `kinora admin status` names it, its name, or its kind. */
   engine: string | null
@@ -33,7 +33,7 @@ export async function listJobsOfAnyOrg(db: Db, wanted: WantedJobs) {
   const place = sql.raw(order)
   const filters = sql.join(
     [
-      sql`j.status = any(${statuses as Status[]}::text[])`,
+      sql`j.status = any(${statuses as JobStatus[]}::text[])`,
       ...(model === null ? [] : [sql`j.model = ${model}`]),
       ...(error === null ? [] : [sql`j.error_code = ${error}`]),
       ...(engine === null
@@ -76,7 +76,7 @@ type ListedJob = Pick<
   'id' | 'org_id' | 'status' | 'model' | 'seconds' | 'cost' | 'currency' | 'error_code' | 'created_at' | 'finished_at'
 > & {
   starts: number | null
-  render: Attempt['state'] | null
+  render: RenderAttempt['state'] | null
   engine: string | null
   engine_status: string | null
   last_heard_at: Date | null

@@ -2,14 +2,14 @@ import { type RawBuilder, sql } from 'kysely'
 import type { Db } from '../../platform/db/db.ts'
 import { comparisonOf, type Position } from '../../platform/http/list.ts'
 import { firstId } from '../../platform/ids.ts'
-import { isTerminal, STATUSES, type Status } from '../job.ts'
+import { isTerminal, type JobStatus, STATUSES } from '../job.ts'
 import { isNamedLike, isTagged } from '../labels/store.ts'
 import { SHOWN_COLUMNS, type ShownJob } from '../store.ts'
 import { ENDED_AS } from './store-any-org.ts'
 
 /** Which jobs of an organization are listed; without a member, all. */
 export type JobFilter = {
-  statuses?: readonly Status[]
+  statuses?: readonly JobStatus[]
   model?: string
   /** Who submitted them. */
   user_id?: string
@@ -106,7 +106,7 @@ function rowsOf(page: JobPage, most: number): RawBuilder<unknown> {
   const wanted = statuses ?? STATUSES
   const open = wanted.filter((status) => !isTerminal(status))
   const parts = wanted.filter(isTerminal).map((status) => sql` and finished_at is not null and ${ENDED_AS} = ${status}`)
-  if (open.length > 0) parts.push(sql` and finished_at is null and status = any(${open as Status[]}::text[])`)
+  if (open.length > 0) parts.push(sql` and finished_at is null and status = any(${open as JobStatus[]}::text[])`)
   // Each part walks an index of its own in the order of the page, and stops when the page is full.
   return sql`select * from (${sql.join(
     parts.map((part) => sql`(${rows(sql`${part}${of_model}`)})`),
@@ -145,7 +145,7 @@ function filtersOf(filter: JobFilter & Pick<JobPage, 'org_id'>): RawBuilder<unkn
   const index = indexFor(filter)
   const id = sql.ref('walk.id')
   return [
-    ...(index === 'status' || statuses === undefined ? [] : [sql`status = any(${statuses as Status[]}::text[])`]),
+    ...(index === 'status' || statuses === undefined ? [] : [sql`status = any(${statuses as JobStatus[]}::text[])`]),
     ...(index === 'status' || model === undefined ? [] : [sql`model = ${model}`]),
     ...(index === 'person' || user_id === undefined ? [] : [sql`user_id = ${user_id}`]),
     ...(tag === undefined ? [] : [isTagged(org_id, id, tag)]),

@@ -9,7 +9,7 @@ import { textDigest } from './records.ts'
 import { findAllowed, keepAllowed } from './verdicts.ts'
 
 /** What one call judges: a text, or a picture or sound of a file. */
-export type Part = {
+export type JudgedPart = {
   /** Identify what is judged, and by which engine: the first is stored, the others may have been stored under previous secrets. */
   digests: readonly string[]
   file_sha256: string | null
@@ -19,7 +19,7 @@ export type Part = {
 
 export type Judgement =
   | { to: 'allow'; results: ModerationResult[] }
-  | { to: 'block'; result: ModerationResult; part: Part }
+  | { to: 'block'; result: ModerationResult; part: JudgedPart }
   | { to: 'fault' }
 
 /** Calls in flight for one job, so that a job with many pictures does not monopolize the engine. */
@@ -33,14 +33,14 @@ const CALLS_MAX = 4
 export async function judgeParts(
   ctx: Context,
   job: VideoJobRow,
-  parts: readonly Part[],
+  parts: readonly JudgedPart[],
   signal: AbortSignal,
   // A prompt alone is one call: repeating it after a crash costs less than storing every verdict.
   keepsVerdicts = job.inputs.length > 0,
 ): Promise<Judgement> {
   if (parts.length === 0) return { to: 'allow', results: [] }
   const known = keepsVerdicts ? await findAllowed(ctx.db, job) : new Map<string, ModerationResult>()
-  const knownOf = (part: Part) =>
+  const knownOf = (part: JudgedPart) =>
     known.size === 0 ? undefined : part.digests.map((digest) => known.get(digest)).find((each) => each !== undefined)
   const results = parts.flatMap((part) => knownOf(part) ?? [])
   const open = parts.filter((part) => knownOf(part) === undefined)
@@ -79,7 +79,7 @@ export async function judgeParts(
 async function askPart(
   ctx: Context,
   job: VideoJobRow,
-  part: Part,
+  part: JudgedPart,
   signal: AbortSignal,
 ): Promise<ModerationResult | null> {
   try {
@@ -124,7 +124,7 @@ function storable(category: string): string {
   return category.toWellFormed().replaceAll('\0', '')
 }
 
-export function textPart(ctx: Context, text: string): Part {
+export function textPart(ctx: Context, text: string): JudgedPart {
   return {
     get digests() {
       return partDigests(ctx, ['text', text])
@@ -138,7 +138,7 @@ export function textPart(ctx: Context, text: string): Part {
 export function picturePart(
   ctx: Context,
   { text, bytes, file_sha256 }: { text: string; bytes: Uint8Array; file_sha256: string },
-): Part {
+): JudgedPart {
   const images = [{ media_type: 'image/jpeg', bytes }]
   return {
     digests: partDigests(ctx, ['picture', text, sha256(bytes)]),
@@ -148,7 +148,7 @@ export function picturePart(
 }
 
 /** A sound is judged by its transcript. One without speech is allowed by the transcription itself. */
-export function soundPart(ctx: Context, { wav, file_sha256 }: { wav: Uint8Array; file_sha256: string }): Part {
+export function soundPart(ctx: Context, { wav, file_sha256 }: { wav: Uint8Array; file_sha256: string }): JudgedPart {
   const { moderation, transcription } = ctx.engines
   return {
     digests: partDigests(ctx, ['sound', sha256(wav)]),

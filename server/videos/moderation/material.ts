@@ -10,10 +10,10 @@ import type { ModerationNote, Outcome } from '../job.ts'
 import { tryAgain } from '../pipeline/retry.ts'
 import type { VideoJobRow } from '../store.ts'
 import { type Coverage, coverageOf } from './coverage.ts'
-import { type Part, picturePart, soundPart } from './judge.ts'
+import { type JudgedPart, picturePart, soundPart } from './judge.ts'
 
 export type Material = {
-  parts: Part[]
+  parts: JudgedPart[]
   /** SHA-256 of the files of which every part is judged. */
   judged: string[]
   unjudged: ModerationNote['unjudged']
@@ -46,7 +46,7 @@ export async function gatherMaterial(
   return material
 }
 
-type Found = { parts: Part[]; unjudged: 'pictures' | 'sound' | 'all' | null }
+type Found = { parts: JudgedPart[]; unjudged: 'pictures' | 'sound' | 'all' | null }
 
 async function partsOf(
   ctx: Context,

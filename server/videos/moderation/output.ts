@@ -5,7 +5,7 @@ import type { StagedBlob } from '../../platform/blobs/blobs.ts'
 import type { ModerationNote, Outcome } from '../job.ts'
 import { tryAgain } from '../pipeline/retry.ts'
 import type { VideoJobRow } from '../store.ts'
-import { judgeParts, noteOf, type Part, picturePart, soundPart } from './judge.ts'
+import { type JudgedPart, judgeParts, noteOf, picturePart, soundPart } from './judge.ts'
 
 /**
  * Judges a finished clip before its job completes, where `moderation.output` is set: a frame of every second beside the prompt that it was
@@ -44,7 +44,7 @@ async function partsOf(
   job: VideoJobRow,
   { clip, text }: { clip: StagedBlob; text: string },
   signal: AbortSignal,
-): Promise<{ parts: Part[]; unjudged: ModerationNote['unjudged'] }> {
+): Promise<{ parts: JudgedPart[]; unjudged: ModerationNote['unjudged'] }> {
   const { sha256: file_sha256 } = clip
   const options = { owner: job.org_id, work_dir: ctx.work_dir, signal }
   const isHeard = ctx.engines.transcription !== undefined

@@ -8,26 +8,26 @@ import { addSeconds } from '../../platform/clock.ts'
 import { type Db, isUniqueViolation, type Tx } from '../../platform/db/db.ts'
 import { writeGroupOrEach } from '../../platform/db/groups.ts'
 import { failpoint } from '../../platform/failpoint.ts'
-import { QUEUE_TOPIC } from '../../platform/queue/worker.ts'
+import { QUEUE_TOPIC } from '../../platform/queue/consumer.ts'
 import { FAILURES, isTerminal, type Outcome } from '../job.ts'
 import { insertRecords, refusedCategories } from '../moderation/records.ts'
 import { VIDEO_TOPIC } from '../queues.ts'
-import type { Attempt } from '../render/attempt.ts'
+import type { RenderAttempt } from '../render/attempt.ts'
 import { observeMove } from './observe-jobs.ts'
 import { endAttempts, type Job, type JobColumns, writeJobs } from './store.ts'
 
 export type AdvanceContext = Pick<Context, 'db' | 'clock' | 'changes' | 'groups' | 'log' | 'metrics' | 'tracing'>
 
 /** The job as it now is, and the outcome that was applied to it: not always the one decided. */
-export type Applied = { job: Job; outcome: Outcome }
+export type AppliedOutcome = { job: Job; outcome: Outcome }
 
 /**
  * Applies what a step, or a cancellation, decided: status, start, money, event and moderation record are committed together, or not at all,
  * in a commit shared with what was decided for other jobs at that moment. The job returned is the one given with the outcome's changes:
  * whatever else a step wrote has to be part of its outcome.
- * Null when another worker, a cancellation or a deletion came first and nothing was written.
+ * Null when another consumer, a cancellation or a deletion came first and nothing was written.
  */
-export async function advance(ctx: AdvanceContext, job: Job, outcome: Outcome): Promise<Applied | null> {
+export async function advance(ctx: AdvanceContext, job: Job, outcome: Outcome): Promise<AppliedOutcome | null> {
   if (outcome.to !== 'same') failpoint(`before_${outcome.to}`)
   const applied = await ctx.groups.join('video-outcomes', { job, outcome }, (decided) => writeOutcomes(ctx, decided))
   if (!applied) return null
@@ -50,7 +50,10 @@ type Move = Decided & { set: JobColumns }
  * one result for each; null where another writer came first. When the group cannot be written although the database is up, each is
  * written alone, so that a bad one is an Error for its own job only.
  */
-async function writeOutcomes(ctx: AdvanceContext, decided: readonly Decided[]): Promise<Array<Applied | null | Error>> {
+async function writeOutcomes(
+  ctx: AdvanceContext,
+  decided: readonly Decided[],
+): Promise<Array<AppliedOutcome | null | Error>> {
   const [first, later] = firstOfEachJob(decided)
   const written = await writeGroupOrEach(first, (some) => writeOrReplace(ctx, some))
   // An error from here on must not hide that the first are written.
@@ -62,7 +65,7 @@ async function writeOutcomes(ctx: AdvanceContext, decided: readonly Decided[]): 
 }
 
 /** An outcome whose render belongs to another job is replaced, when it is written alone: its start counts as one that was not answered. */
-async function writeOrReplace(ctx: AdvanceContext, decided: readonly Decided[]): Promise<Array<Applied | null>> {
+async function writeOrReplace(ctx: AdvanceContext, decided: readonly Decided[]): Promise<Array<AppliedOutcome | null>> {
   try {
     return await writeTogether(ctx, decided)
   } catch (error) {
@@ -75,7 +78,7 @@ async function writeOrReplace(ctx: AdvanceContext, decided: readonly Decided[]):
   }
 }
 
-/** A statement can write a row once: two outcomes of one job, of its worker and of a cancellation, are written one after the other. */
+/** A statement can write a row once: two outcomes of one job, of its consumer and of a cancellation, are written one after the other. */
 function firstOfEachJob(decided: readonly Decided[]): [first: Decided[], later: Decided[]] {
   const seen = new Set<string>()
   const first: Decided[] = []
@@ -87,7 +90,7 @@ function firstOfEachJob(decided: readonly Decided[]): [first: Decided[], later: 
   return [first, later]
 }
 
-async function writeTogether(ctx: AdvanceContext, decided: readonly Decided[]): Promise<Array<Applied | null>> {
+async function writeTogether(ctx: AdvanceContext, decided: readonly Decided[]): Promise<Array<AppliedOutcome | null>> {
   const now = ctx.clock.now()
   const moves = decided.map((each) => moveOf(each, now))
   if (!decided.some(needsTransaction)) {
@@ -176,7 +179,7 @@ function moveOf({ job, outcome }: Decided, now: Date): Move {
 }
 
 /** Whether an engine may be rendering for this start. */
-function isStoppable(attempt: Attempt | null): boolean {
+function isStoppable(attempt: RenderAttempt | null): boolean {
   return attempt !== null && attempt.ended_at === null && attempt.ticket !== null
 }
 
@@ -233,7 +236,7 @@ function hitFailpoints(moved: readonly Move[]): void {
   for (const { outcome } of moved) if (outcome.to !== 'same') failpoint(`within_${outcome.to}`)
 }
 
-function written(moves: readonly Move[], ids: ReadonlySet<string>): Array<Applied | null> {
+function written(moves: readonly Move[], ids: ReadonlySet<string>): Array<AppliedOutcome | null> {
   return moves.map(({ job, outcome, set }) => {
     if (!ids.has(job.id)) return null
     const { attempt: changed, begin } = startOf(outcome)

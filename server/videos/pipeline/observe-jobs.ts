@@ -4,7 +4,7 @@ import { declareMetrics, type Metrics, STAGE_BUCKETS } from '../../platform/metr
 import { asNumber } from '../../platform/money.ts'
 import { derivedIds } from '../../platform/tracing/derived-ids.ts'
 import type { SpanContext } from '../../platform/tracing/tracing.ts'
-import { FAILURES, isTerminal, type Outcome, type Status } from '../job.ts'
+import { FAILURES, isTerminal, type JobStatus, type Outcome } from '../job.ts'
 import type { VideoJobRow } from '../store.ts'
 import type { Job } from './store.ts'
 
@@ -28,7 +28,7 @@ export const videoMetrics = declareMetrics((metrics) => ({
 }))
 
 /** The stages of a job: its statuses, of which the last one is divided where the engine has delivered the clip. */
-export type Stage = 'moderating' | 'translating' | 'queued' | 'rendering' | 'storing'
+export type JobStage = 'moderating' | 'translating' | 'queued' | 'rendering' | 'storing'
 
 type Observed = Pick<Context, 'metrics' | 'tracing'>
 
@@ -60,7 +60,7 @@ export function observeMove(
   if (job.status === before.status) return
   const end = endOf(job)
   const storing_since = outcome.to === 'completed' ? outcome.storing_since : undefined
-  observeStage(ctx, job, { stage: stageOf(before.status), since: startOf(before), end: storing_since ?? end })
+  observeStage(ctx, job, { stage: jobStageOf(before.status), since: startOf(before), end: storing_since ?? end })
   if (storing_since) observeStage(ctx, job, { stage: 'storing', since: storing_since, end })
   if (!isTerminal(job.status)) return
   const code = outcome.to === 'failed' ? outcome.code : ''
@@ -80,20 +80,20 @@ export function observeMove(
 export function withinStage<T>(
   { tracing }: Pick<Context, 'tracing'>,
   job: VideoJobRow,
-  stage: Stage,
+  stage: JobStage,
   work: () => T,
 ): T {
   return tracing ? tracing.within(stageSpan(job, stage), work) : work()
 }
 
-export function stageOf(status: Status): Stage {
-  return status === 'in_progress' ? 'rendering' : (status as Stage)
+export function jobStageOf(status: JobStatus): JobStage {
+  return status === 'in_progress' ? 'rendering' : (status as JobStage)
 }
 
 function observeStage(
   { metrics, tracing }: Observed,
   job: VideoJobRow,
-  { stage, since, end }: { stage: Stage; since: Date | null; end: Date | null },
+  { stage, since, end }: { stage: JobStage; since: Date | null; end: Date | null },
 ): void {
   if (since === null || end === null) return
   videoMetrics(metrics)
@@ -133,6 +133,6 @@ function jobSpan({ id }: { id: string }): SpanContext {
   return { ...derivedIds(id, 'job'), sampled: true, remote: true }
 }
 
-function stageSpan({ id }: { id: string }, stage: Stage): SpanContext {
+function stageSpan({ id }: { id: string }, stage: JobStage): SpanContext {
   return { ...derivedIds(id, stage), sampled: true, remote: true }
 }

@@ -6,23 +6,23 @@ import { removeUnneeded } from '../../platform/blobs/remove.ts'
 import { addSeconds } from '../../platform/clock.ts'
 import { isDatabaseDown } from '../../platform/db/db.ts'
 import { backoffSeconds } from '../../platform/queue/backoff.ts'
-import { isTerminal, type Outcome, type Status } from '../job.ts'
+import { isTerminal, type JobStatus, type Outcome } from '../job.ts'
 import { moderate } from '../moderation/moderate.ts'
 import { cancelQuietly, followRender } from '../render/follow.ts'
 import { servedModel } from '../render/served-model.ts'
 import { startRender } from '../render/start.ts'
 import { recordRender } from '../render/store.ts'
 import { translate } from '../translation/translate.ts'
-import { type Applied, advance } from './advance.ts'
+import { type AppliedOutcome, advance } from './advance.ts'
 import { videoClaims } from './claims.ts'
-import { stageOf, withinStage } from './observe-jobs.ts'
+import { jobStageOf, withinStage } from './observe-jobs.ts'
 import { secondsSince } from './retry.ts'
 import { findRunningJobOfAnyOrg, type Job } from './store.ts'
 
 type Step = (ctx: Context, job: Job, signal: AbortSignal) => Promise<Outcome>
 
 /** The step of each status that is not terminal. */
-const STEPS: Partial<Record<Status, Step>> = {
+const STEPS: Partial<Record<JobStatus, Step>> = {
   moderating: moderate,
   translating: translate,
   queued: startRender,
@@ -33,12 +33,12 @@ const STEPS: Partial<Record<Status, Step>> = {
 const FAULTS_MAX = 5
 
 /**
- * Faults of ours in a row, by job, of one worker. Not counted in `tries`, which an engine may drive up for hours. Those of the storage have
+ * Faults of ours in a row, by job, of one consumer. Not counted in `tries`, which an engine may drive up for hours. Those of the storage have
  * their own count: after many of them, another fault does not end the job.
  */
 export type Faults = Map<string, { own: number; of_storage: number }>
 
-export type Run = {
+export type StepRun = {
   signal: AbortSignal
   faults: Faults
   on_completed?: ((job: Job) => void) | undefined
@@ -47,18 +47,22 @@ export type Run = {
 type Waiting = { job: Job; wait_seconds: number }
 
 /**
- * Takes a job from step to step until it ends or has to wait. Null when it has ended or was released, or when another worker came
+ * Takes a job from step to step until it ends or has to wait. Null when it has ended or was released, or when another consumer came
  * first; otherwise the job as it now is and the seconds to wait. Throws when the database is down or `signal` aborts: the job is then
  * as its last step left it.
  */
-export async function runJob(ctx: Context, job: Job, { signal, faults, on_completed }: Run): Promise<Waiting | null> {
+export async function runJob(
+  ctx: Context,
+  job: Job,
+  { signal, faults, on_completed }: StepRun,
+): Promise<Waiting | null> {
   let current = job
   for (;;) {
     signal.throwIfAborted()
-    let next: Applied | null
+    let next: AppliedOutcome | null
     const step = STEPS[current.status]!
     try {
-      const outcome = await withinStage(ctx, current, stageOf(current.status), () => step(ctx, current, signal))
+      const outcome = await withinStage(ctx, current, jobStageOf(current.status), () => step(ctx, current, signal))
       next = await advance(ctx, current, outcome)
       if (!next) await discardLate(ctx, current, outcome)
     } catch (error) {
@@ -98,7 +102,7 @@ async function retryFaulty(
     if (next && !isTerminal(next.job.status)) {
       // The step may have written to the row before it failed.
       const written = await findRunningJobOfAnyOrg(ctx.db, job.id)
-      // Another worker has it, or it was canceled.
+      // Another consumer has it, or it was canceled.
       if (!written || written.claim_id !== job.claim_id) return null
       return { job: written, wait_seconds }
     }
@@ -118,8 +122,8 @@ function mayWait(ctx: Context, job: Job, error: unknown): boolean {
 }
 
 /**
- * Discards the result of an outcome that came too late, after a cancellation or another worker: its clip is deleted; its render is recorded
- * as this job's and canceled, unless another worker follows the same render by now or is about to look for it.
+ * Discards the result of an outcome that came too late, after a cancellation or another consumer: its clip is deleted; its render is recorded
+ * as this job's and canceled, unless another consumer follows the same render by now or is about to look for it.
  */
 async function discardLate(ctx: Context, job: Job, outcome: Outcome): Promise<void> {
   if (outcome.to === 'failed' || outcome.to === 'canceled') return
@@ -135,7 +139,7 @@ async function discardLate(ctx: Context, job: Job, outcome: Outcome): Promise<vo
   if (served) await cancelQuietly(ctx, served.engine, { id: job.id, ticket })
 }
 
-/** Whether another worker follows this render by now, or is about to look for it. */
+/** Whether another consumer follows this render by now, or is about to look for it. */
 function mayBeFollowed({ attempt }: Job, ticket: Ticket): boolean {
   return attempt === null || attempt.ticket === null || isDeepStrictEqual(attempt.ticket, ticket)
 }

@@ -1,14 +1,14 @@
 import { type RawBuilder, sql } from 'kysely'
 import type { Db } from '../../platform/db/db.ts'
 import type { JobChanges } from '../job.ts'
-import type { Attempt, AttemptMove, Begun } from '../render/attempt.ts'
+import type { AttemptMove, Begun, RenderAttempt } from '../render/attempt.ts'
 import type { VideoJobRow } from '../store.ts'
 
 /**
  * A job with its last start. `version` changes with every write to its row: who has no claim reads it, and writes only to the row it has
  * read.
  */
-export type Job = VideoJobRow & { attempt: Attempt | null; version?: string | undefined }
+export type Job = VideoJobRow & { attempt: RenderAttempt | null; version?: string | undefined }
 
 export async function findRunningJob(db: Db, org_id: string, id: string): Promise<Job | null> {
   return findVersion(db, sql`id = ${id} and org_id = ${org_id}`)
@@ -30,10 +30,10 @@ async function findVersion(db: Db, wanted: RawBuilder<unknown>): Promise<Job | n
 export async function withAttempts<Row extends VideoJobRow>(
   db: Db,
   rows: readonly Row[],
-): Promise<Array<Row & { attempt: Attempt | null }>> {
+): Promise<Array<Row & { attempt: RenderAttempt | null }>> {
   const begun = rows.filter(({ attempt_id }) => attempt_id !== null)
   const ids = begun.map(({ id }) => id)
-  const last = new Map<string, Attempt>()
+  const last = new Map<string, RenderAttempt>()
   if (ids.length > 0) for (const each of await findAttempts(db, ids)) last.set(each.job_id, each)
   return rows.map((row) => {
     const attempt = last.get(row.id) ?? null
@@ -42,7 +42,7 @@ export async function withAttempts<Row extends VideoJobRow>(
 }
 
 /** Every start of the jobs, in order; without those of version 0.1.0 that are kept for the names of their renders. */
-export async function findAttempts(db: Db, job_ids: readonly string[]): Promise<Attempt[]> {
+export async function findAttempts(db: Db, job_ids: readonly string[]): Promise<RenderAttempt[]> {
   const rows = await db
     .selectFrom('video_attempts')
     .selectAll()
@@ -51,7 +51,7 @@ export async function findAttempts(db: Db, job_ids: readonly string[]): Promise<
     .orderBy('job_id')
     .orderBy('number')
     .execute()
-  return rows as Attempt[]
+  return rows as RenderAttempt[]
 }
 
 /** Columns of a job that change after it was made. */
@@ -101,7 +101,7 @@ const CHANGING: ReadonlyArray<keyof JobColumns> = [
   'output_size_bytes',
 ]
 
-const OF_ATTEMPT: ReadonlyArray<keyof Attempt> = [
+const OF_ATTEMPT: ReadonlyArray<keyof RenderAttempt> = [
   'id',
   'job_id',
   'model',
@@ -130,7 +130,7 @@ type JobWrite = { job: Job; set: JobColumns; attempt?: AttemptMove | undefined; 
  * The fenced update every status, and everything else about a job and its starts, goes through, of several jobs in one statement. Nothing
  * happens to a job that no longer has the status and claim it was read with; without a claim, as a cancellation is, the start and the
  * version of the row count instead. Returns the ids of the jobs that were written.
- * Throws a unique violation of `video_attempts_number` when another worker has made this start of a job, of `video_attempts_starting` while
+ * Throws a unique violation of `video_attempts_number` when another consumer has made this start of a job, of `video_attempts_starting` while
  * a start that looks the same is not settled, and of `video_attempts_render` when the render belongs to another attempt.
  */
 export async function writeJobs(db: Db, moves: readonly JobWrite[]): Promise<Set<string>> {
@@ -162,8 +162,8 @@ function fencedMove({ job, set }: JobWrite) {
 /** The further parts of the statement, and what they add to its name; empty when no start changes, as while a prompt is judged. */
 function attemptWrites(moves: readonly JobWrite[]): { named: string; attempts: RawBuilder<unknown> } {
   const changed = moves.flatMap(({ job, attempt, begin }) => [
-    ...(attempt ? [{ id: attempt.attempt.id, job_id: job.id, set: attempt.set as Partial<Attempt> }] : []),
-    ...(begin?.replaces ? [{ id: begin.replaces, job_id: job.id, set: begin.attempt as Partial<Attempt> }] : []),
+    ...(attempt ? [{ id: attempt.attempt.id, job_id: job.id, set: attempt.set as Partial<RenderAttempt> }] : []),
+    ...(begin?.replaces ? [{ id: begin.replaces, job_id: job.id, set: begin.attempt as Partial<RenderAttempt> }] : []),
   ])
   const inserted = moves.flatMap(({ begin }) => (begin && begin.replaces === null ? [begin.attempt] : []))
   const columns = sql.join(OF_ATTEMPT.map((name) => sql.ref(name)))

@@ -19,7 +19,7 @@ type AttemptState =
   | 'abandoned'
 
 /** One start of a render. The row outlives its job. */
-export type Attempt = {
+export type RenderAttempt = {
   /** The mark that engines with ids of our choice are given. */
   id: string
   job_id: string
@@ -47,13 +47,13 @@ export type Attempt = {
   ended_at: Date | null
 }
 
-type AttemptChanges = Partial<Omit<Attempt, 'id' | 'job_id' | 'model' | 'number' | 'paid'>>
+type AttemptChanges = Partial<Omit<RenderAttempt, 'id' | 'job_id' | 'model' | 'number' | 'paid'>>
 
 /** What changes of an attempt, given as it was. */
-export type AttemptMove = { attempt: Attempt; set: AttemptChanges }
+export type AttemptMove = { attempt: RenderAttempt; set: AttemptChanges }
 
 /** A new attempt; it takes the row of the one it `replaces`, which has begun nothing. */
-export type Begun = { attempt: Attempt; replaces: string | null }
+export type Begun = { attempt: RenderAttempt; replaces: string | null }
 
 /** What a job may cost its operator, whatever its engines say. The check of the table says the same. */
 export const PAID_STARTS_MAX = 2
@@ -61,13 +61,13 @@ export const PAID_STARTS_MAX = 2
 const FREE_STARTS_MAX = 21
 
 /** The number of the job's next start. */
-function nextNumber(last: Attempt | null): number {
+function nextNumber(last: RenderAttempt | null): number {
   if (last === null) return 1
   return last.state === 'not_begun' ? last.number : last.number + 1
 }
 
 /** Whether the job may be started once more after its last attempt, of which nothing will come. */
-export function mayStartAgain(last: Attempt, { embedded }: { embedded: boolean }): boolean {
+export function mayStartAgain(last: RenderAttempt, { embedded }: { embedded: boolean }): boolean {
   return nextNumber(last) <= (embedded ? FREE_STARTS_MAX : PAID_STARTS_MAX)
 }
 
@@ -75,18 +75,18 @@ export function mayStartAgain(last: Attempt, { embedded }: { embedded: boolean }
  * Whether the job's next start has to be made on the engine of its last attempt: once a render has begun, or may have, the job stays with its
  * engine. The SQL of claims says the same.
  */
-export function isBound(last: Attempt | null): last is Attempt {
+export function isBound(last: RenderAttempt | null): last is RenderAttempt {
   return last !== null && (last.state !== 'not_begun' || last.number > 1)
 }
 
 /** The attempt after the move. */
-export function moved({ attempt, set }: AttemptMove): Attempt {
+export function moved({ attempt, set }: AttemptMove): RenderAttempt {
   return { ...attempt, ...set }
 }
 
 /** The attempt as it ends. A start whose outcome nobody knows keeps its key only when its job ends with it. What an engine said of a clip goes. */
 export function ends(
-  attempt: Attempt,
+  attempt: RenderAttempt,
   { state, because, now }: { state: AttemptState; because: string; now: Date },
 ): AttemptMove {
   return { attempt, set: { state, ended_because: because, ended_at: now, start_key: null, output: null } }
@@ -94,12 +94,12 @@ export function ends(
 
 /** What is written before the engine is asked. `asked`: the engine, and how its list shows the start. */
 export function newAttempt(
-  job: { id: string; model: string; attempt: Attempt | null },
-  asked: Pick<Attempt, 'paid' | 'engine' | 'engine_address' | 'start_key'>,
+  job: { id: string; model: string; attempt: RenderAttempt | null },
+  asked: Pick<RenderAttempt, 'paid' | 'engine' | 'engine_address' | 'start_key'>,
   { id, now }: { id: string; now: Date },
 ): Begun {
   const last = job.attempt
-  const attempt: Attempt = {
+  const attempt: RenderAttempt = {
     id,
     job_id: job.id,
     model: job.model,

@@ -10,7 +10,7 @@ import type { Outcome } from '../job.ts'
 import { advance } from '../pipeline/advance.ts'
 import { describeFault, reasonOf, renderFailure } from '../pipeline/retry.ts'
 import { type Job, writeJobs } from '../pipeline/store.ts'
-import { type Attempt, type AttemptMove, type Begun, ends, isBound, moved, newAttempt } from './attempt.ts'
+import { type AttemptMove, type Begun, ends, isBound, moved, newAttempt, type RenderAttempt } from './attempt.ts'
 import { observeInputs } from './observe-inputs.ts'
 import { fileGone } from './request.ts'
 import { engineAddress, engineFields, isEmbedded, type ServedModel } from './served-model.ts'
@@ -18,7 +18,7 @@ import { countRenders } from './store.ts'
 
 /** Wait of a start while an equal one is unanswered. */
 const EQUAL_START_SECONDS = 3
-/** Wait after another worker has made this start: long enough that the worker releases the job, and reads what became of it. */
+/** Wait after another consumer has made this start: long enough that the consumer releases the job, and reads what became of it. */
 const REREAD_SECONDS = 10
 /** Wait for an engine that has as many renders as it may. */
 const FULL_SECONDS = 3
@@ -62,13 +62,13 @@ export async function begin(ctx: Context, job: Job, { served, request, settled }
   }
   failpoint('attempt_written')
   const { attempt } = begun
-  return ask(ctx, { ...job, attempt_id: attempt.id, attempt }, { served, request, attempt })
+  return startAtEngine(ctx, { ...job, attempt_id: attempt.id, attempt }, { served, request, attempt })
 }
 
-type Asked = { served: ServedModel; request: RenderRequest; attempt: Attempt }
+type Asked = { served: ServedModel; request: RenderRequest; attempt: RenderAttempt }
 
 /** Has the engine start the render, for a start whose intent is written. */
-export async function ask(ctx: Context, job: Job, asked: Asked): Promise<Started> {
+export async function startAtEngine(ctx: Context, job: Job, asked: Asked): Promise<Started> {
   const sent = observeInputs(asked.request)
   try {
     // Not aborted by a cancellation: a render that was begun can only be stopped by its ticket.
@@ -86,7 +86,7 @@ export async function ask(ctx: Context, job: Job, asked: Asked): Promise<Started
 }
 
 /**
- * Writes the intent and pins the files: from here on the job counts as submitted. `overtaken` when another worker came first, `full` when the
+ * Writes the intent and pins the files: from here on the job counts as submitted. `overtaken` when another consumer came first, `full` when the
  * engine has as many renders as it may. Throws InputGone.
  */
 async function writeIntent(
@@ -164,7 +164,7 @@ function startFailed(ctx: Context, job: Job, { error, ...asked }: Asked & { erro
 }
 
 /** An engine that refuses now may have begun the render when it was asked before. */
-function beganNothing({ state }: Attempt, { not_begun }: EngineError): boolean {
+function beganNothing({ state }: RenderAttempt, { not_begun }: EngineError): boolean {
   return not_begun && state !== 'unknown'
 }
 

@@ -8,7 +8,7 @@ import { withinStage } from '../pipeline/observe-jobs.ts'
 import { describeFault, keepPolling, notAfter, reasonOf, renderFailure, secondsSince } from '../pipeline/retry.ts'
 import type { Job } from '../pipeline/store.ts'
 import { withTimeLimit } from '../pipeline/time-limit.ts'
-import { type Attempt, type AttemptMove, ends, mayStartAgain, moved } from './attempt.ts'
+import { type AttemptMove, ends, mayStartAgain, moved, type RenderAttempt } from './attempt.ts'
 import { asDelivered, collectOutput, FETCH_SECONDS, fetchDelivered, POLL_SECONDS } from './output.ts'
 import { giveUp } from './recover.ts'
 import { engineFields, isEmbedded, type ServedModel, servedModel, unserved } from './served-model.ts'
@@ -44,7 +44,7 @@ export async function followRender(ctx: Context, job: Job, signal: AbortSignal):
 async function outOfTime(
   ctx: Context,
   job: Job,
-  { served, rendering }: { served: ServedModel; rendering: Attempt | null },
+  { served, rendering }: { served: ServedModel; rendering: RenderAttempt | null },
   signal: AbortSignal,
 ): Promise<Outcome> {
   // The last render failed or was lost, and no time is left for another.
@@ -59,7 +59,7 @@ async function outOfTime(
 /** For the log alone: what the engine says of a render whose time is over, and how far the render was known to be. */
 async function lastWords(
   job: Job,
-  { served, attempt }: { served: ServedModel; attempt: Attempt },
+  { served, attempt }: { served: ServedModel; attempt: RenderAttempt },
   signal: AbortSignal,
 ): Promise<LogFields> {
   const known = `At ${job.progress} %, last heard of ${heardAt(attempt).toISOString()}.`
@@ -77,11 +77,11 @@ async function lastWords(
 }
 
 /** When the engine last said something usable of it, as far as that is stored. */
-function heardAt({ last_heard_at, answered_at, created_at }: Attempt): Date {
+function heardAt({ last_heard_at, answered_at, created_at }: RenderAttempt): Date {
   return last_heard_at ?? answered_at ?? created_at
 }
 
-type Polled = { served: ServedModel; attempt: Attempt; left_seconds: number }
+type Polled = { served: ServedModel; attempt: RenderAttempt; left_seconds: number }
 
 /** Polls the engine once. */
 async function pollRender(ctx: Context, job: Job, polled: Polled, signal: AbortSignal): Promise<Outcome> {
@@ -131,7 +131,11 @@ export async function cancelQuietly(
 function stillRunning(
   ctx: Context,
   job: Job,
-  { served, attempt, state }: { served: ServedModel; attempt: Attempt; state: RenderState & { state: 'running' } },
+  {
+    served,
+    attempt,
+    state,
+  }: { served: ServedModel; attempt: RenderAttempt; state: RenderState & { state: 'running' } },
 ): Outcome {
   const word = state.unknown_status ?? null
   if (word !== null && attempt.engine_status === null) {

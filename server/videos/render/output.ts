@@ -14,7 +14,7 @@ import { withinStage } from '../pipeline/observe-jobs.ts'
 import { describeFault, notAfter, reasonOf, renderFailure, secondsSince } from '../pipeline/retry.ts'
 import type { Job } from '../pipeline/store.ts'
 import { withTimeLimit } from '../pipeline/time-limit.ts'
-import { type Attempt, type AttemptMove, ends } from './attempt.ts'
+import { type AttemptMove, ends, type RenderAttempt } from './attempt.ts'
 import type { ServedModel } from './served-model.ts'
 
 /** Longest an engine may take to answer one poll. */
@@ -31,7 +31,7 @@ const DELIVERED_SECONDS = 3600
 const REFUSED_SECONDS = 90
 
 /** The attempt whose clip the engine says is finished: from here on a failure is one of fetching it, and never leads to a new render. */
-export function asDelivered(ctx: Context, attempt: Attempt, output: JsonValue): AttemptMove {
+export function asDelivered(ctx: Context, attempt: RenderAttempt, output: JsonValue): AttemptMove {
   const now = ctx.clock.now()
   return { attempt, set: { state: 'delivered', output, delivered_at: now, last_heard_at: now, missing_since: null } }
 }
@@ -40,7 +40,7 @@ export function asDelivered(ctx: Context, attempt: Attempt, output: JsonValue): 
 export async function fetchDelivered(
   ctx: Context,
   job: Job,
-  { served, attempt }: { served: ServedModel; attempt: Attempt },
+  { served, attempt }: { served: ServedModel; attempt: RenderAttempt },
   signal: AbortSignal,
 ): Promise<Outcome> {
   const left_seconds = DELIVERED_SECONDS - secondsSince(ctx, attempt.delivered_at!)
@@ -57,7 +57,7 @@ export async function fetchDelivered(
 async function freshOutput(
   ctx: Context,
   job: Job,
-  { engine, attempt }: { engine: VideoEngine; attempt: Attempt },
+  { engine, attempt }: { engine: VideoEngine; attempt: RenderAttempt },
   signal: AbortSignal,
 ): Promise<JsonValue> {
   try {
@@ -79,7 +79,7 @@ async function freshOutput(
 export async function collectOutput(
   ctx: Context,
   job: Job,
-  { engine, attempt, output }: { engine: VideoEngine; attempt: Attempt; output: JsonValue },
+  { engine, attempt, output }: { engine: VideoEngine; attempt: RenderAttempt; output: JsonValue },
   signal: AbortSignal,
 ): Promise<Outcome> {
   const storing_since = ctx.clock.now()
@@ -117,7 +117,7 @@ export async function collectOutput(
 function notFetched(
   ctx: Context,
   job: Job,
-  { attempt, output }: { attempt: Attempt; output: JsonValue },
+  { attempt, output }: { attempt: RenderAttempt; output: JsonValue },
   error: unknown,
 ): Outcome {
   if (error instanceof BlobTooLarge || error instanceof ShortClip) return unavailable(ctx, attempt, error)
@@ -168,7 +168,7 @@ class ShortClip extends Error {
   override name = 'ShortClip'
 }
 
-function unavailable(ctx: Context, attempt: Attempt, error: unknown) {
+function unavailable(ctx: Context, attempt: RenderAttempt, error: unknown) {
   ctx.log.warn('output_unusable', { video_id: attempt.job_id, ...describeFault(error) })
   const ended = ends(attempt, { state: 'failed', because: reasonOf(error), now: ctx.clock.now() })
   return { to: 'failed' as const, code: 'render_failed' as FailureCode, attempt: ended }

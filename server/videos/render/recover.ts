@@ -6,7 +6,7 @@ import { backoffSeconds } from '../../platform/queue/backoff.ts'
 import type { Outcome } from '../job.ts'
 import { describeFault, renderFailure } from '../pipeline/retry.ts'
 import { findAttempts, type Job } from '../pipeline/store.ts'
-import { type Attempt, type AttemptMove, ends, mayStartAgain, moved } from './attempt.ts'
+import { type AttemptMove, ends, mayStartAgain, moved, type RenderAttempt } from './attempt.ts'
 import { isEmbedded, type ServedModel } from './served-model.ts'
 import { findForeignRenders, hasUnsettledStart } from './store.ts'
 
@@ -24,7 +24,7 @@ const ASKED_MAX = 5
 export async function recoverRender(
   ctx: Context,
   job: Job,
-  { attempt, ...asked }: { served: ServedModel; request: RenderRequest; attempt: Attempt },
+  { attempt, ...asked }: { served: ServedModel; request: RenderRequest; attempt: RenderAttempt },
 ): Promise<{ ticket: Ticket } | { ended: AttemptMove } | Outcome> {
   let recovery: Recovery
   try {
@@ -65,7 +65,7 @@ async function logStarts(ctx: Context, ended: AttemptMove): Promise<void> {
 /** `unknown` when the engine refuses the question. Throws EngineError when it may answer later. */
 async function askEngine(
   ctx: Context,
-  attempt: Attempt,
+  attempt: RenderAttempt,
   { served, request }: { served: ServedModel; request: RenderRequest },
 ): Promise<Recovery> {
   const { job_id, created_at: since } = attempt
@@ -87,7 +87,7 @@ function raiseAlarm(ctx: Context, { id: video_id, attempt_id }: Job, detail: str
 }
 
 /** Whether a matching render may belong to a job that was canceled or failed before its own start was settled. */
-async function mayBeForeign(ctx: Context, { job_id, start_key }: Attempt): Promise<boolean> {
+async function mayBeForeign(ctx: Context, { job_id, start_key }: RenderAttempt): Promise<boolean> {
   if (start_key === null) return false
   const since = addSeconds(ctx.clock.now(), -UNSETTLED_SECONDS)
   return hasUnsettledStart(ctx.db, { start_key, job_id, since })

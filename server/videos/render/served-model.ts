@@ -7,7 +7,7 @@ import type { LogFields } from '../../platform/log.ts'
 import type { Outcome } from '../job.ts'
 import { notAfter, secondsSince } from '../pipeline/retry.ts'
 import type { VideoJobRow } from '../store.ts'
-import { type Attempt, isBound } from './attempt.ts'
+import { isBound, type RenderAttempt } from './attempt.ts'
 
 export type ServedModel = {
   engine: VideoEngine
@@ -73,7 +73,7 @@ export function unserved(ctx: Pick<Context, 'config' | 'clock'>, job: VideoJobRo
   return notAfter(left_seconds, { to: 'same', retry_after_seconds: UNSERVED_SECONDS })
 }
 
-/** Long enough that the worker releases the job instead of waiting with it. */
+/** Long enough that the consumer releases the job instead of waiting with it. */
 const UNSERVED_SECONDS = 10
 
 /** A model as one of its engines renders it. */
@@ -102,6 +102,6 @@ export function engineFields(served: ServedModel, job: Pick<VideoJobRow, 'inputs
 }
 
 type ConfiguredModels = Pick<Context, 'config' | 'engines'>
-type ModelAndStart = { model: string; attempt: Attempt | null }
+type ModelAndStart = { model: string; attempt: RenderAttempt | null }
 
 const NOWHERE = { engine: null, engine_address: null }

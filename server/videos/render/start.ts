@@ -1,15 +1,15 @@
 import type { Context } from '../../context.ts'
 import { engineName } from '../../engines/measured.ts'
 import type { PoolMember } from '../../engines/video/pool.ts'
-import { unsupportedBy } from '../../engines/video/refuse-unsupported.ts'
+import { unsupportedBy } from '../../engines/video/reject-unsupported.ts'
 import { newId } from '../../platform/ids.ts'
 import { findInputs, type JobFile } from '../inputs.ts'
 import type { Outcome } from '../job.ts'
 import { requireAllowed } from '../moderation/check-allowed.ts'
 import { notAfter, secondsSince } from '../pipeline/retry.ts'
 import type { Job } from '../pipeline/store.ts'
-import { type Attempt, type AttemptMove, isBound } from './attempt.ts'
-import { ask, begin, type Started, started } from './begin.ts'
+import { type AttemptMove, isBound, type RenderAttempt } from './attempt.ts'
+import { begin, type Started, startAtEngine, started } from './begin.ts'
 import { recoverRender } from './recover.ts'
 import { buildRequest, fileGone } from './request.ts'
 import { isRepeatable, modelOf, type ServedModel, servedModel, serveOn, unserved } from './served-model.ts'
@@ -100,7 +100,7 @@ function lastResort(results: readonly Started[], { attempt, tries: former }: Job
   return { ...again, set: { tries }, ...(attempt && { attempt: { attempt, set: endOf(attempt) } }) }
 }
 
-function endOf({ state, ended_because, ended_at, start_key }: Attempt) {
+function endOf({ state, ended_because, ended_at, start_key }: RenderAttempt) {
   return { state, ended_because, ended_at, start_key }
 }
 
@@ -122,7 +122,7 @@ async function startOnItsOwn(
     // It may have been asked before.
     const asked = { ...last, state: 'unknown' as const }
     if (isRepeatable(served) && paused) return PAUSED
-    if (isRepeatable(served)) return (await ask(ctx, job, { served, request, attempt: asked })).outcome
+    if (isRepeatable(served)) return (await startAtEngine(ctx, job, { served, request, attempt: asked })).outcome
     const found = await recoverRender(ctx, job, { served, request, attempt: last })
     if ('to' in found) return found
     if ('ticket' in found) return started(ctx, job, { served, request, attempt: last, ticket: found.ticket })

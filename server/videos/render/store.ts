@@ -1,9 +1,9 @@
 import { type ColumnType, sql } from 'kysely'
 import type { JsonValue, Ticket } from '../../engines/video/contract.ts'
 import type { Db, Tx } from '../../platform/db/db.ts'
-import type { Attempt } from './attempt.ts'
+import type { RenderAttempt } from './attempt.ts'
 
-type VideoAttemptsTable = Omit<Attempt, 'ticket' | 'output'> & {
+type VideoAttemptsTable = Omit<RenderAttempt, 'ticket' | 'output'> & {
   ticket: ColumnType<Ticket, string | null, string | null>
   output: ColumnType<JsonValue, string | null, string | null>
 }

@@ -1,5 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { type Endpoint, endpoint } from '../../identity/caller/endpoint.ts'
+import { type Route, route } from '../../identity/caller/route.ts'
 import { unixSeconds } from '../../platform/clock.ts'
 import { ApiError } from '../../platform/errors.ts'
 import { addressOf, networkOf } from '../../platform/http/client-address.ts'
@@ -16,7 +16,7 @@ import type { ShareLinkRow } from './store.ts'
 const OF_VIDEO = '/console/videos/:video_id/share_links'
 const PAGE = '/s/:token'
 
-const create = endpoint({
+const create = route({
   method: 'POST',
   path: OF_VIDEO,
   auth: 'session',
@@ -33,7 +33,7 @@ const create = endpoint({
   },
 })
 
-const list = endpoint({
+const list = route({
   method: 'GET',
   path: OF_VIDEO,
   auth: 'session',
@@ -47,7 +47,7 @@ const list = endpoint({
   },
 })
 
-const revoke = endpoint({
+const revoke = route({
   method: 'DELETE',
   path: '/console/share_links/:share_link_id',
   auth: 'session',
@@ -62,7 +62,7 @@ const revoke = endpoint({
   },
 })
 
-const readPage = endpoint({
+const readPage = route({
   method: 'GET',
   path: PAGE,
   auth: 'none',
@@ -78,7 +78,7 @@ const readPage = endpoint({
 })
 
 const readContent = (variants: Variants) =>
-  endpoint({
+  route({
     method: 'GET',
     path: `${PAGE}/content`,
     auth: 'none',
@@ -102,7 +102,7 @@ const readContent = (variants: Variants) =>
   })
 
 /** What people do with share links, and what a link shows to whoever has it. */
-export function sharingEndpoints(variants: Variants): readonly Endpoint[] {
+export function sharingRoutes(variants: Variants): readonly Route[] {
   return [create, list, revoke, readPage, readContent(variants)]
 }
 

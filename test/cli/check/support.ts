@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import type { Result } from '../../../server/cli/check/steps.ts'
+import type { StepResult } from '../../../server/cli/check/steps.ts'
 import { runCommand } from '../../support/command.ts'
 import type { TestApp } from '../../support/http/app.ts'
 
@@ -19,7 +19,7 @@ webhooks: { allow_loopback: true }
 `
 
 /** What the command prints with `--json`. */
-export type Report = { ok: boolean; url: string; steps: Result[]; not_removed: string[] }
+export type Report = { ok: boolean; url: string; steps: StepResult[]; not_removed: string[] }
 
 /** Runs the command in this process with `--json`. */
 export async function checkAs(key: string, url: string, ...args: string[]) {

@@ -7,7 +7,7 @@ import { ApiError } from '../../../server/platform/errors.ts'
 import { armFailpoint } from '../../../server/platform/failpoint.ts'
 import { ClaimLost } from '../../../server/responses/background/event-recorder.ts'
 import { finishRun } from '../../../server/responses/background/finish-run.ts'
-import { startResponseWorker } from '../../../server/responses/background/response-worker.ts'
+import { startResponseConsumer } from '../../../server/responses/background/response-consumer.ts'
 import { CANCELLED, runClaimed, SLACK_SECONDS } from '../../../server/responses/background/run-claimed.ts'
 import { openContextLengths } from '../../../server/responses/context/lengths.ts'
 import { failResponse } from '../../../server/responses/events/event.ts'
@@ -28,7 +28,7 @@ afterEach(async () => assert.deepEqual(await service.app.audit(), {}))
 async function startWorker(stop_seconds: number) {
   const { ctx } = service.app
   const meter = openMeter(ctx.db)
-  const responses = startResponseWorker(
+  const responses = startResponseConsumer(
     ctx,
     { meter, storage: openStorageGate(ctx.db), lengths: openContextLengths() },
     { sole: false, share: 4, stop_seconds },

@@ -6,7 +6,7 @@ import { enterChild, freeSlots, WAITING_OF_ONE_MAX } from '../../../server/media
 import { BlobsAway } from '../../../server/platform/blobs/blobs.ts'
 import { armFailpoint } from '../../../server/platform/failpoint.ts'
 import { responseQueue } from '../../../server/responses/background/claims.ts'
-import { startResponseWorker } from '../../../server/responses/background/response-worker.ts'
+import { startResponseConsumer } from '../../../server/responses/background/response-consumer.ts'
 import { openContextLengths } from '../../../server/responses/context/lengths.ts'
 import { samplePdf } from '../../support/data/pdf.ts'
 import { newCustomer } from '../../support/http/app.ts'
@@ -221,7 +221,7 @@ test('a response waits for a bucket that is away, and counts no attempt', async 
 async function withWorker(work: () => Promise<void>, ctx = service.app.ctx): Promise<void> {
   const meter = openMeter(ctx.db)
   const deps = { meter, storage: openStorageGate(ctx.db), lengths: openContextLengths() }
-  const worker = startResponseWorker(ctx, deps, { sole: false, share: SHARE, stop_seconds: 0 })
+  const worker = startResponseConsumer(ctx, deps, { sole: false, share: SHARE, stop_seconds: 0 })
   try {
     await work()
   } finally {

@@ -5,7 +5,7 @@ import { after, afterEach, before, test } from 'node:test'
 import { DELIVERY_QUEUE } from '../../../server/events/event.ts'
 import { recordEvents } from '../../../server/events/store/events.ts'
 import { newId } from '../../../server/platform/ids.ts'
-import { RECLAIMED_TOPIC } from '../../../server/platform/queue/worker.ts'
+import { RECLAIMED_TOPIC } from '../../../server/platform/queue/consumer.ts'
 import { resealer, sealSecret } from '../../../server/webhooks/secrets.ts'
 import { newCustomer, startApp } from '../../support/http/app.ts'
 import {

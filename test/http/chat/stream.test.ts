@@ -3,7 +3,7 @@ import { after, before, test } from 'node:test'
 import fc from 'fast-check'
 import { chunkWriter } from '../../../server/chat/chunks.ts'
 import { collectAnswer } from '../../../server/chat/collect.ts'
-import type { Turn } from '../../../server/chat/turn.ts'
+import type { Exchange } from '../../../server/chat/exchange.ts'
 import type { ChatEvent, TokenLogprob, TokenUsage } from '../../../server/engines/chat/contract.ts'
 import type { TestPerson } from '../../support/http/app.ts'
 import {
@@ -185,6 +185,6 @@ function usageOf(batches: readonly ChatEvent[][]): TokenUsage {
   return last.type === 'end' ? last.usage! : assert.fail()
 }
 
-function turnOf([first, ...rest]: ChatEvent[][]): Turn {
+function turnOf([first, ...rest]: ChatEvent[][]): Exchange {
   return { first: first!, next: async () => rest.shift() ?? null, stop: async () => {} }
 }

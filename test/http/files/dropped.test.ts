@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { connect, type Socket } from 'node:net'
 import { after, before, test } from 'node:test'
-import { endpoint } from '../../../server/identity/caller/endpoint.ts'
+import { route } from '../../../server/identity/caller/route.ts'
 import { openLog } from '../../../server/platform/log.ts'
 import { toText } from '../../../server/platform/metrics/exposition.ts'
 import { type Exposition, readExposition, sumOf } from '../../support/data/exposition.ts'
@@ -16,7 +16,7 @@ const lines: Array<{ event: string }> = []
 const sockets: Socket[] = []
 
 /** An answer written past Fastify, which fails with what its socket fails with. */
-const answerForever = endpoint({
+const answerForever = route({
   method: 'GET',
   path: ANSWER,
   auth: 'none',

@@ -229,7 +229,7 @@ async function provocations(): Promise<typeof calls> {
 }
 
 test('every error that an endpoint declares is provoked by a test, and no other is listed here', () => {
-  const declared = app.app.endpoints.flatMap(({ method, path, errors = [] }) =>
+  const declared = app.app.routes.flatMap(({ method, path, errors = [] }) =>
     errors.map((code) => `${method} ${path} ${code}`),
   )
   const listed = [calls, ELSEWHERE].flatMap((table) =>
@@ -246,7 +246,7 @@ test('every error that an endpoint declares is provoked by a test, and no other 
 test('a declared error is answered with its code, under a status that the description names', async () => {
   for (const [name, codes] of Object.entries(calls)) {
     const [method, template] = name.split(' ') as [string, string]
-    const spec = app.app.endpoints.find((each) => each.method === method && each.path === template)!
+    const spec = app.app.routes.find((each) => each.method === method && each.path === template)!
     for (const [code, { path = template, body, by = person }] of Object.entries(codes)) {
       const answer = await send(app, method, path, 'headers' in by || !by.key ? by : { key: by.key }, body)
       const plain = spec.plain_400 && answer.status === 400 ? 'invalid_request_error' : code

@@ -4,7 +4,7 @@ import type { TSchema } from 'typebox'
 import { Compile } from 'typebox/compile'
 import { openApiPath } from '../../../server/api-docs/openapi/document.ts'
 import { newId } from '../../../server/platform/ids.ts'
-import { RATIOS } from '../../../server/videos/create/openai-fields.ts'
+import { RATIO_BY_SIZE } from '../../../server/videos/create/openai-fields.ts'
 import { samplePicture } from '../../support/data/media.ts'
 import { newCustomer, startApp, type TestApp, type TestPerson, videoBody } from '../../support/http/app.ts'
 import { type ApiDocument, checkDocument, closed, generatorProblems, operationsOf, resolveRefs } from './rules.ts'
@@ -88,7 +88,7 @@ test('the form of a video job names the members of OpenAI, with their values', (
   const { schema } = document.paths['/v1/videos']!.post!.requestBody!.content['multipart/form-data'] as {
     schema: { description: string }
   }
-  for (const name of ['size', 'input_reference', ...Object.keys(RATIOS)])
+  for (const name of ['size', 'input_reference', ...Object.keys(RATIO_BY_SIZE)])
     assert.ok(schema.description.includes(`\`${name}\``), name)
 })
 

@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto'
 import { after, before, test } from 'node:test'
 import { sql } from 'kysely'
 import type { Db } from '../../../server/platform/db/db.ts'
-import { loadContext, loadHistory, resolveReferences } from '../../../server/responses/context/load.ts'
+import { findReferencedItems, loadContext, loadHistory } from '../../../server/responses/context/load.ts'
 import type { Item, OutputItem } from '../../../server/responses/schema/items.ts'
 import type { ResponseObject } from '../../../server/responses/schema/response.ts'
 import { findResponse } from '../../../server/responses/stored/store/responses.ts'
@@ -142,7 +142,7 @@ test('references find input and output items of any response, the newest of each
   const first = userMessage('first', 'msg_mine')
   const { output } = await storeResponse(app, person, {}, [first])
   await storeResponse(app, person, {}, [userMessage('second', 'msg_mine')])
-  const found = await resolveReferences(app.ctx, person, ['msg_mine', output[0]!.id, 'msg_mine'])
+  const found = await findReferencedItems(app.ctx, person, ['msg_mine', output[0]!.id, 'msg_mine'])
   assert.deepEqual(
     [...found].map(([id, item]) => [id, textOf(item)]).sort(),
     [
@@ -150,8 +150,8 @@ test('references find input and output items of any response, the newest of each
       [output[0]!.id, 'Hello there.'],
     ].sort(),
   )
-  assert.equal(await queries((on) => resolveReferences(on, person, ['msg_mine', output[0]!.id])), 1)
-  assert.equal(await queries((on) => resolveReferences(on, person, [])), 0)
+  assert.equal(await queries((on) => findReferencedItems(on, person, ['msg_mine', output[0]!.id])), 1)
+  assert.equal(await queries((on) => findReferencedItems(on, person, [])), 0)
 })
 
 test('404 for an item of another person, also in the same organization, as for one that does not exist', async () => {
@@ -159,7 +159,7 @@ test('404 for an item of another person, also in the same organization, as for o
   for (const caller of [colleague, outsider]) {
     for (const id of ['msg_secret', 'msg_never']) {
       await refused(
-        resolveReferences(app.ctx, caller, [id]),
+        findReferencedItems(app.ctx, caller, [id]),
         'item_not_found',
         new RegExp(`^Item with id '${id}' not found`),
       )
@@ -170,16 +170,16 @@ test('404 for an item of another person, also in the same organization, as for o
 test('references are read up to a limit in bytes; an item counts each time it is referenced', async () => {
   await storeResponse(app, person, {}, [userMessage('a'.repeat(2000), 'msg_a'), userMessage('b'.repeat(2000), 'msg_b')])
   const both = ['msg_a', 'msg_b']
-  assert.equal((await resolveReferences(app.ctx, person, both, { bytes_max: 5000 })).size, 2)
+  assert.equal((await findReferencedItems(app.ctx, person, both, { bytes_max: 5000 })).size, 2)
   const beyond = /more than 3000 bytes/
-  await refused(resolveReferences(app.ctx, person, both, { bytes_max: 3000 }), 'context_length_exceeded', beyond)
+  await refused(findReferencedItems(app.ctx, person, both, { bytes_max: 3000 }), 'context_length_exceeded', beyond)
   const load = (body: Parameters<typeof loadContext>[1]['body']) =>
     loadContext(app.ctx, { principal: person, body, lease: app.ctx.budget.open(person.org_id) }, NEVER)
   const entries = (ids: string[]) => ({ input: ids.map((id) => ({ type: 'item_reference' as const, id })) })
   assert.equal((await load(entries(both))).input.length, 2)
   await storeResponse(app, person, {}, [userMessage('c'.repeat(1_050_000), 'msg_large')])
   const lease = app.ctx.budget.open('references')
-  await resolveReferences(app.ctx, person, [...both, 'msg_large'], { bytes_max: 64_000_000, lease })
+  await findReferencedItems(app.ctx, person, [...both, 'msg_large'], { bytes_max: 64_000_000, lease })
   const held = app.ctx.budget.held('references')
   assert.ok(held > 1_054_000 && held < 1_060_000, `${held} bytes`)
   lease.end()
@@ -210,11 +210,11 @@ test('references beyond the limit, and a response too large to return, are refus
   const ids = ['msg_big0', 'msg_big1', 'msg_big2', 'msg_big3']
   const limits = { bytes_max: 1_000_000 }
   const references = (db: Db) =>
-    refused(resolveReferences({ db }, person, ids, limits), 'context_length_exceeded', /1000000/)
+    refused(findReferencedItems({ db }, person, ids, limits), 'context_length_exceeded', /1000000/)
   assert.equal(await pagesBesideRows(references), 0)
   const whole = async (db: Db) => assert.equal((await findResponse(db, person, { id, ...limits }))!.body, null)
   assert.equal(await pagesBesideRows(whole), 0)
-  assert.ok((await pagesBesideRows((db) => resolveReferences({ db }, person, ids, { bytes_max: 2_000_000 }))) > 100)
+  assert.ok((await pagesBesideRows((db) => findReferencedItems({ db }, person, ids, { bytes_max: 2_000_000 }))) > 100)
 })
 
 test('an id used twice in one request is that of the later item, and both items are stored', async () => {
@@ -225,7 +225,7 @@ test('an id used twice in one request is that of the later item, and both items 
   const items = await history(id)
   assert.deepEqual(items.map(textOf), ['one', 'two', 'Hello there.'])
   assert.equal(new Set(items.map((item) => item.id)).size, 3)
-  assert.equal(textOf((await resolveReferences(app.ctx, person, ['msg_twice'])).get('msg_twice')!), 'two')
+  assert.equal(textOf((await findReferencedItems(app.ctx, person, ['msg_twice'])).get('msg_twice')!), 'two')
 })
 
 test('responses that are stored at the same time share one statement, each with its own items, byte for byte', async () => {

@@ -4,7 +4,7 @@ import { sql } from 'kysely'
 import type { Tx } from '../../../server/platform/db/db.ts'
 import { openByteBudget } from '../../../server/platform/http/body/byte-budget.ts'
 import { newId } from '../../../server/platform/ids.ts'
-import { STATUSES, type Status } from '../../../server/videos/job.ts'
+import { type JobStatus, STATUSES } from '../../../server/videos/job.ts'
 import { type JobFilter, listJobs } from '../../../server/videos/list/store.ts'
 import { newCustomer, startApp, type TestApp, type TestPerson } from '../../support/http/app.ts'
 import { send } from '../../support/http/send.ts'
@@ -43,7 +43,7 @@ async function insertJobs({ org_id, user_id }: TestPerson, count: number): Promi
   }
 }
 
-async function list(query: string): Promise<Array<{ id: string; status: Status; model: string }>> {
+async function list(query: string): Promise<Array<{ id: string; status: JobStatus; model: string }>> {
   const seen = []
   for (let after = ''; ; ) {
     const { status, body } = await send(app, 'GET', `/v1/videos?limit=7&${query}${after}`, { key: person.key })
@@ -64,7 +64,7 @@ test('200 with the jobs of one status, of several, of a model, or of both, in th
           ...[`order=${order}`, ...(statuses ? [`status=${statuses.join(',')}`] : [])],
           ...(model ? [`model=${model}`] : []),
         ]
-        const fits = (job: { status: Status; model: string }) =>
+        const fits = (job: { status: JobStatus; model: string }) =>
           (!statuses || statuses.includes(job.status)) && (!model || job.model === model)
         assert.deepEqual(await list(query.join('&')), all.filter(fits), query.join('&'))
       }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, afterEach, test } from 'node:test'
 import { sql } from 'kysely'
-import { RECLAIMED_TOPIC } from '../../../server/platform/queue/worker.ts'
+import { RECLAIMED_TOPIC } from '../../../server/platform/queue/consumer.ts'
 import { collector, openTestQueue } from './rows.ts'
 
 const queue = await openTestQueue()

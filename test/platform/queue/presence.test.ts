@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, afterEach, beforeEach, test } from 'node:test'
 import pg from 'pg'
-import { newPresence, type Presence, releaseIfDead, watchWorkers } from '../../../server/platform/queue/presence.ts'
+import { newPresence, type Presence, releaseIfDead, watchConsumers } from '../../../server/platform/queue/presence.ts'
 import { collector, openTestQueue } from './rows.ts'
 
 const queue = await openTestQueue()
@@ -18,7 +18,7 @@ async function presentWorker(row: string): Promise<Presence & { die(): Promise<v
   const client = await connectedClient()
   await presence.announce(client)
   await pool.query('insert into queue_rows (id) values ($1)', [row])
-  await claims.claim(db, { claim_id: `${presence.worker_id}/rows/1`, now: new Date(Date.now() + 1000), limit: 1 })
+  await claims.claim(db, { claim_id: `${presence.consumer_id}/rows/1`, now: new Date(Date.now() + 1000), limit: 1 })
   return { ...presence, client, die: () => client.end() }
 }
 
@@ -34,26 +34,26 @@ const missingFor = (seconds: number) =>
 test('the rows of a worker that died are released at its second look, long before their lease ends; those of the living stay', async () => {
   const [dead, alive] = [await presentWorker('dead'), await presentWorker('alive')]
   await dead.die()
-  assert.deepEqual(await releaseIfDead(db, dead.worker_id, queues), [], 'it may be connecting anew')
+  assert.deepEqual(await releaseIfDead(db, dead.consumer_id, queues), [], 'it may be connecting anew')
   await missingFor(1)
-  assert.deepEqual(await releaseIfDead(db, dead.worker_id, queues), [1])
-  assert.deepEqual(await releaseIfDead(db, alive.worker_id, queues), [])
+  assert.deepEqual(await releaseIfDead(db, dead.consumer_id, queues), [1])
+  assert.deepEqual(await releaseIfDead(db, alive.consumer_id, queues), [])
   assert.equal((await rowOf('dead')).claim_id, null)
-  assert.equal((await rowOf('alive')).claim_id, `${alive.worker_id}/rows/1`)
+  assert.equal((await rowOf('alive')).claim_id, `${alive.consumer_id}/rows/1`)
   const { rows } = await pool.query('select id from workers')
-  assert.deepEqual(rows, [{ id: alive.worker_id }])
+  assert.deepEqual(rows, [{ id: alive.consumer_id }])
   await alive.die()
 })
 
 test('a worker that lost its connection and made another one keeps its rows', async () => {
   const worker = await presentWorker('kept')
   await worker.die()
-  await releaseIfDead(db, worker.worker_id, queues)
+  await releaseIfDead(db, worker.consumer_id, queues)
   await missingFor(1)
   const again = await connectedClient()
   await worker.announce(again)
-  assert.deepEqual(await releaseIfDead(db, worker.worker_id, queues), [])
-  assert.equal((await rowOf('kept')).claim_id, `${worker.worker_id}/rows/1`)
+  assert.deepEqual(await releaseIfDead(db, worker.consumer_id, queues), [])
+  assert.equal((await rowOf('kept')).claim_id, `${worker.consumer_id}/rows/1`)
   await again.end()
 })
 
@@ -62,7 +62,7 @@ test('a worker is present while the server still keeps its connection of before,
   const again = await connectedClient()
   await worker.announce(again)
   await worker.die()
-  assert.deepEqual(await releaseIfDead(db, worker.worker_id, queues), [])
+  assert.deepEqual(await releaseIfDead(db, worker.consumer_id, queues), [])
   const { rows } = await pool.query('select missing_since from workers')
   assert.deepEqual(rows, [{ missing_since: null }])
   await again.end()
@@ -85,7 +85,7 @@ test('a worker that watches reclaims the row of one that died', async () => {
   })
   await first.all
   const counts: number[] = []
-  const watch = watchWorkers({
+  const watch = watchConsumers({
     db,
     changes,
     queues,

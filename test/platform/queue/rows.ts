@@ -4,7 +4,12 @@ import { systemClock } from '../../../server/platform/clock.ts'
 import { type Changes, openChanges } from '../../../server/platform/db/changes.ts'
 import type { Db } from '../../../server/platform/db/db.ts'
 import { type Claimed, type Claims, claimsOn } from '../../../server/platform/queue/claims.ts'
-import { QUEUE_TOPIC, startWorker, type Worker, type WorkerOptions } from '../../../server/platform/queue/worker.ts'
+import {
+  type ConsumerOptions,
+  type JobConsumer,
+  QUEUE_TOPIC,
+  startConsumer,
+} from '../../../server/platform/queue/consumer.ts'
 import { testDatabase } from '../../support/data/postgres.ts'
 
 export type Row = Claimed & { n: number }
@@ -17,7 +22,7 @@ export type TestQueue = {
   changes: Changes
   claims: Claims<Row>
   /** Starts a worker, which `clear` stops. */
-  work(options: Partial<WorkerOptions<Row>> & Pick<WorkerOptions<Row>, 'run'>): Worker<Row>
+  work(options: Partial<ConsumerOptions<Row>> & Pick<ConsumerOptions<Row>, 'run'>): JobConsumer<Row>
   /** Adds rows that are due, and announces them. */
   add(...ids: string[]): Promise<void>
   /** Ends the work on a row: what `run` returns when it is done. */
@@ -37,11 +42,11 @@ export async function openTestQueue(): Promise<TestQueue> {
     create index on queue_rows (claimed_until) where claimed_until is not null`)
   const changes = await openChanges({ db, url })
   const claims = claimsOn<Row>({ table: 'queue_rows', due: 'due_at', open: sql`not done` })
-  const started: Worker<Row>[] = []
+  const started: JobConsumer<Row>[] = []
   return {
     ...{ url, db, pool, changes, claims },
     work(options) {
-      const worker = startWorker<Row>({
+      const worker = startConsumer<Row>({
         ...{
           db,
           clock: systemClock,

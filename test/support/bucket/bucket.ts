@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { CreateBucketCommand, S3Client } from '@aws-sdk/client-s3'
 import S3rver from 's3rver'
-import { clientOptions, type S3Options } from '../../../server/platform/blobs/s3/bucket.ts'
+import { type S3Options, s3ClientOptions } from '../../../server/platform/blobs/s3/bucket.ts'
 
 /** What s3rver knows as the one account it has. */
 const ACCOUNT = 'S3RVER:S3RVER'
@@ -38,7 +38,7 @@ export async function testBucket(options: Partial<S3Options> = {}): Promise<S3Op
 
 /** A client past ours, for what tests look into. */
 export function bucketClient(options: S3Options): S3Client {
-  return new S3Client(clientOptions(options))
+  return new S3Client(s3ClientOptions(options))
 }
 
 let own: Promise<string> | null = null

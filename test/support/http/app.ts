@@ -9,8 +9,8 @@ import { loadConfig } from '../../../server/config/load.ts'
 import type { Context } from '../../../server/context.ts'
 import { engineMistakes } from '../../../server/engines/registry.ts'
 import { hashToken, SESSION_SECONDS, signedPair } from '../../../server/identity/caller/cookie.ts'
-import { type Endpoint, registerEndpoints } from '../../../server/identity/caller/endpoint.ts'
 import type { Role } from '../../../server/identity/caller/principal.ts'
+import { type Route, registerRoutes } from '../../../server/identity/caller/route.ts'
 import { newRowId } from '../../../server/identity/row-ids.ts'
 import { addSeconds, type Clock, handMovedClock } from '../../../server/platform/clock.ts'
 import { silentLog } from '../../../server/platform/log.ts'
@@ -48,7 +48,7 @@ export async function startApp(
     /** Secrets that are accepted beside its own. */
     previous_secrets?: readonly string[]
     /** Routes beside those of the service. */
-    endpoints?: readonly Endpoint[]
+    endpoints?: readonly Route[]
     /** Keeps blobs on disk where the run keeps them in a bucket. */
     on_disk?: boolean
   } = {},
@@ -72,7 +72,7 @@ export async function startApp(
     background: background ? 'shared' : 'none',
   })
   if (endpoints.length > 0)
-    app.http.register(async (routes) => registerEndpoints(routes, app.ctx, endpoints, app.identity.authenticator))
+    app.http.register(async (routes) => registerRoutes(routes, app.ctx, endpoints, app.identity.authenticator))
   const url = await app.listen({ host: '127.0.0.1', port: 0 })
   if (background) await app.startBackground()
   const { ctx } = app

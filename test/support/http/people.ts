@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { openAccount } from '../../../server/billing/ledger.ts'
-import { endpoint } from '../../../server/identity/caller/endpoint.ts'
 import type { Role } from '../../../server/identity/caller/principal.ts'
+import { route } from '../../../server/identity/caller/route.ts'
 import { createKey } from '../../../server/identity/keys/api-keys.ts'
 import { addMember } from '../../../server/identity/members/members.ts'
 import { createMember, createOrganization, newPassword } from '../../../server/identity/people/provision.ts'
@@ -18,7 +18,7 @@ export type Person = { email: string; user_id: string; org_id: string; key: stri
 type Site = { database: Pick<TestDatabase, 'db'>; clock: Pick<Clock, 'now'> }
 
 /** Returns who calls: API keys and sessions as any route sees them. For `startApp`. */
-export const whoAmI = endpoint({
+export const whoAmI = route({
   method: 'GET',
   path: '/v1/whoami',
   auth: 'api_key_or_session',

@@ -5,8 +5,8 @@ import type pg from 'pg'
 import { NAMED_BLOBS } from '../../../assembly/background.ts'
 import type { Config } from '../../../config/config.ts'
 import { type Blobs, isLost } from '../../../platform/blobs/blobs.ts'
-import { clientOptions, newClient } from '../../../platform/db/client-options.ts'
-import { holdBlobs } from '../../../platform/db/copy/backup-lock.ts'
+import { databaseClientOptions, newClient } from '../../../platform/db/client-options.ts'
+import { lockBlobs } from '../../../platform/db/copy/backup-lock.ts'
 import { rowsToFile } from '../../../platform/db/copy/table-file.ts'
 import { columnsOf, countRows, readSequences, tablesInOrder } from '../../../platform/db/copy/tables.ts'
 import { copyToFile } from '../../../platform/db/copy/written-file.ts'
@@ -40,14 +40,18 @@ const NOT_COPIED: readonly string[] = ['schema_migrations', 'installation', 'nod
 export async function takeBackup(options: BackupOptions): Promise<Manifest> {
   const draft = `${resolve(options.out)}.partial`
   const makeDir = directories()
-  const client = newClient({ ...clientOptions(options.url), application_name: 'kinora backup', keepAlive: true })
+  const client = newClient({
+    ...databaseClientOptions(options.url),
+    application_name: 'kinora backup',
+    keepAlive: true,
+  })
   const connection: Connection = { lost: null }
   client.on('error', (error) => (connection.lost = error))
   await client.connect()
   // What lies between may drop a connection that says nothing while files are copied.
   const pings = setInterval(() => client.query('select 1').catch(() => {}), PING_SECONDS * 1000)
   try {
-    await holdBlobs(client)
+    await lockBlobs(client)
     await rm(draft, { recursive: true, force: true })
     await makeDir(join(draft, 'database'))
     const database = await copyRows(client, draft)

@@ -1,5 +1,5 @@
 import type { Job } from '../../../videos/pipeline/store.ts'
-import type { Attempt } from '../../../videos/render/attempt.ts'
+import type { RenderAttempt } from '../../../videos/render/attempt.ts'
 
 /** What a job waits for. Source: docs/cli.md, job show. */
 type Need =
@@ -66,7 +66,7 @@ function needOf(job: Job): Wait {
 const NOT_ASKED =
   'No engine has been asked yet. Where that lasts, those of the model have as many renders as they may, or an equal start is not settled.'
 
-function needOfAttempt(job: Job, attempt: Attempt): Wait {
+function needOfAttempt(job: Job, attempt: RenderAttempt): Wait {
   const { state, number, created_at, answered_at, delivered_at, missing_since, ended_at } = attempt
   const reason = attempt.ended_because ?? state
   switch (state) {

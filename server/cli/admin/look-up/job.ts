@@ -9,7 +9,7 @@ import { formatMoney } from '../../../platform/money.ts'
 import { listRecordsOfJob } from '../../../videos/moderation/records.ts'
 import { stageLimitSeconds } from '../../../videos/pipeline/claims.ts'
 import { findAttempts, findRunningJobOfAnyOrg, type Job } from '../../../videos/pipeline/store.ts'
-import type { Attempt } from '../../../videos/render/attempt.ts'
+import type { RenderAttempt } from '../../../videos/render/attempt.ts'
 import { findUrls } from '../../../webhooks/store.ts'
 import { CommandError, command } from '../command.ts'
 import { waitOf } from './job-wait.ts'
@@ -110,7 +110,7 @@ function stagesOf({ created_at, moderated_at, queued_at, render_started_at, fini
   return had.map((each, i) => ({ ...each, until: had[i + 1]?.since ?? finished_at }))
 }
 
-function attemptView({ id, number, state, paid, engine, engine_address, ticket, ...attempt }: Attempt) {
+function attemptView({ id, number, state, paid, engine, engine_address, ticket, ...attempt }: RenderAttempt) {
   const { ended_because: last_error, engine_status, created_at: started_at, answered_at } = attempt
   const { last_heard_at, missing_since, delivered_at, ended_at } = attempt
   return {

@@ -4,7 +4,7 @@ import { isTerminal, STATUSES } from '../../../videos/job.ts'
 import { findEndOfWalk, listJobsOfAnyOrg } from '../../../videos/list/store-any-org.ts'
 import { command } from '../command.ts'
 import { ageOf, shortTime } from './text.ts'
-import { pageOf, READ_MAX, readStatuses, readWanted, WANTED } from './wanted.ts'
+import { pageReport, READ_MAX, readStatuses, readWanted, WANTED } from './wanted.ts'
 
 export const jobList = command({
   records: null,
@@ -36,7 +36,7 @@ export const jobList = command({
       }),
     )
     type View = (typeof found)[number]
-    return pageOf(found, {
+    return pageReport(found, {
       ...{ limit: wanted.limit, looked_until },
       columns: [
         { heading: 'id', text: ({ id }) => id },

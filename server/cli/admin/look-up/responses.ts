@@ -3,7 +3,7 @@ import { RESPONSE_STATUSES } from '../../../responses/schema/response.ts'
 import { findEndOfResponseWalk, hasEnded, listResponsesOfAnyOrg } from '../../../responses/stored/store/list.ts'
 import { command } from '../command.ts'
 import { ageOf, durationOf, shortTime } from './text.ts'
-import { pageOf, READ_MAX, readStatuses, readWanted, WANTED } from './wanted.ts'
+import { pageReport, READ_MAX, readStatuses, readWanted, WANTED } from './wanted.ts'
 
 export const responseList = command({
   records: null,
@@ -35,7 +35,7 @@ export const responseList = command({
     }))
     type View = (typeof found)[number]
     const timeOf = ({ finished_at, created_at }: View) => finished_at ?? created_at
-    return pageOf(found, {
+    return pageReport(found, {
       ...{ limit: wanted.limit, looked_until },
       columns: [
         { heading: 'id', text: ({ id }) => id, elastic: true },

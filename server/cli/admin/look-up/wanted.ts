@@ -65,7 +65,7 @@ export const READ_MAX = 100_000
  * A list, with one row more than `limit` when there is more. `looked_until`: where the search ended although there may be others, because it
  * had read all that it may.
  */
-export function pageOf<View extends Record<string, unknown>>(
+export function pageReport<View extends Record<string, unknown>>(
   found: readonly View[],
   page: { limit: number; looked_until: Date | null; columns: ReadonlyArray<Column<View>> },
 ): Report {

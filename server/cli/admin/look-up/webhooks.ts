@@ -4,7 +4,7 @@ import { listEndpointsOfAnyOrg } from '../../../webhooks/store.ts'
 import { command } from '../command.ts'
 import { FILTERS, readFilters } from '../lists.ts'
 import { ageOf, durationOf, shortTime } from './text.ts'
-import { pageOf } from './wanted.ts'
+import { pageReport } from './wanted.ts'
 
 export const webhookList = command({
   records: null,
@@ -32,7 +32,7 @@ export const webhookList = command({
       ...backlogOf(backlogs.get(id)),
     }))
     type View = (typeof found)[number]
-    return pageOf(found, {
+    return pageReport(found, {
       ...{ limit, looked_until: null },
       columns: [
         { heading: 'organization', text: (each: View) => (given.org ? null : each.organization), elastic: true },

@@ -21,7 +21,7 @@ import { listFailingEndpoints } from '../../../webhooks/store.ts'
 const LISTED = 20
 const HOUR_SECONDS = 3600
 
-export type Status = Awaited<ReturnType<typeof readStatus>>
+export type ServiceStatus = Awaited<ReturnType<typeof readStatus>>
 
 /** How the service is, from rows alone. */
 export async function readStatus({ db, config }: { db: Db; config: Config }, now: Date) {

@@ -1,7 +1,7 @@
 import { formatBytes } from '../../units.ts'
 import { command } from '../command.ts'
 import { incidentTable } from './incidents.ts'
-import { readStatus, type Status } from './read-status.ts'
+import { readStatus, type ServiceStatus } from './read-status.ts'
 import { lines, span, time } from './table.ts'
 
 export const status = command({
@@ -15,7 +15,7 @@ export const status = command({
 })
 
 /** The status for a person: the worst first, each line within the width of a terminal. */
-function statusLines(status: Status): string[] {
+function statusLines(status: ServiceStatus): string[] {
   const { incidents, checked_at: now } = status
   const sections = [
     incidents.length === 0 ? [noOutageLine(status)] : ['Lost now', ...lines(incidentTable(incidents, now))],
@@ -31,11 +31,11 @@ function statusLines(status: Status): string[] {
 }
 
 /** Of the database, storage, engines and nodes: jobs that hang and webhooks that fail are further down. */
-function noOutageLine({ incidents_last_hour: count }: Status): string {
+function noOutageLine({ incidents_last_hour: count }: ServiceStatus): string {
   return `No outage now. ${count === 0 ? 'None' : `${count}, see kinora admin incidents,`} in the last hour.`
 }
 
-function factLines({ checked_at: now, database, storage, audit, backup }: Status): string[] {
+function factLines({ checked_at: now, database, storage, audit, backup }: ServiceStatus): string[] {
   const ago = (date: Date) => `${span(date, now)} ago, ${time(date)}`
   const { connections, max_connections, size_bytes, oldest_transaction_seconds: oldest } = database
   const since = new Date(now.getTime() - oldest * 1000)
@@ -60,7 +60,7 @@ function factLines({ checked_at: now, database, storage, audit, backup }: Status
   ])
 }
 
-function switchLines({ switches, checked_at: now }: Status): string[] {
+function switchLines({ switches, checked_at: now }: ServiceStatus): string[] {
   const rows = switches.map(({ name, state, since, changed_by }) => [
     name,
     state,
@@ -70,7 +70,7 @@ function switchLines({ switches, checked_at: now }: Status): string[] {
   return lines([['what', 'state', 'since', 'by'], ...rows])
 }
 
-function nodeLines({ nodes, checked_at: now }: Status): string[] {
+function nodeLines({ nodes, checked_at: now }: ServiceStatus): string[] {
   if (nodes.length === 0) return ['none']
   const rows = nodes.map((node) => {
     const state = node.reason === null ? node.state : `${node.state}: ${node.reason}`
@@ -90,7 +90,7 @@ function nodeLines({ nodes, checked_at: now }: Status): string[] {
   return lines([['state', 'role', 'processes', 'seen', 'version', 'schema', 'disk free', 'host:pid'], ...rows])
 }
 
-function engineLines({ engines, checked_at: now }: Status): string[] {
+function engineLines({ engines, checked_at: now }: ServiceStatus): string[] {
   if (engines.length === 0) return ['no process reports']
   const rows = engines.map((each) => {
     const running = each.running === null ? '-' : `${each.running}${each.slots === null ? '' : `/${each.slots}`}`
@@ -100,7 +100,7 @@ function engineLines({ engines, checked_at: now }: Status): string[] {
   return lines([['name', 'family', 'state', 'breaker', 'renders', 'failed', 'last error'], ...rows])
 }
 
-function queueLines({ queues, checked_at: now }: Status): string[] {
+function queueLines({ queues, checked_at: now }: ServiceStatus): string[] {
   const rows = queues.map(({ queue, state, rows: all, due, claimed, oldest_at, oldest_id }) => {
     const age = oldest_at === null ? '-' : span(oldest_at, now)
     return [queue, state, String(all), String(due), String(claimed), age, oldest_id ?? '-']
@@ -108,7 +108,7 @@ function queueLines({ queues, checked_at: now }: Status): string[] {
   return lines([['queue', 'state', 'rows', 'due', 'at work', 'age', 'oldest'], ...rows])
 }
 
-function endpointLines({ webhook_endpoints, checked_at: now }: Status): string[] {
+function endpointLines({ webhook_endpoints, checked_at: now }: ServiceStatus): string[] {
   const rows = webhook_endpoints.map(({ id, org_id, name, failing_since, disabled_reason }) => {
     const failing = failing_since === null ? '-' : span(failing_since, now)
     return [id, org_id, failing, disabled_reason ?? '-', name]
@@ -116,7 +116,7 @@ function endpointLines({ webhook_endpoints, checked_at: now }: Status): string[]
   return lines([['id', 'organization', 'failing', 'disabled', 'name'], ...rows])
 }
 
-function refusalLines({ refusals }: Status): string[] {
+function refusalLines({ refusals }: ServiceStatus): string[] {
   if (refusals.length === 0) return ['none']
   const rows = refusals.map(({ org_id, organization, code, count }) => [
     String(count),

@@ -10,9 +10,9 @@ import { fanOut } from '../fan-out.ts'
 import { readWords } from '../server-words.ts'
 import { SystemMessages } from '../system-messages.ts'
 import { callFault, isThinkingMissing } from './call-error.ts'
-import { encodeRequest } from './encode-request.ts'
+import { encodeCallOptions } from './encode-request.ts'
 import { WholeAnswer, withJsonReplies } from './json-reply.ts'
-import type { CallOptions, Model, StreamPart } from './model.ts'
+import type { CallOptions, LanguageModel, StreamPart } from './model.ts'
 import { partReader, partsOfWhole } from './read-stream.ts'
 import { rehearse, withoutServer } from './rehearse.ts'
 
@@ -67,7 +67,7 @@ export function aiSdkChat(options: AiSdkChatOptions, env: Pick<EngineEnv, 'log' 
     const reader = partReader()
     let begun = false
     try {
-      const call = await encodeRequest(request, options, signal)
+      const call = await encodeCallOptions(request, options, signal)
       await rehearse(rehearsal.languageModel(request.model), call)
       const abortSignal = AbortSignal.any([signal, leaving.signal])
       const ask = (each: CallOptions) => streamedParts({ ...each, abortSignal }, request.model)
@@ -110,7 +110,7 @@ export function aiSdkChat(options: AiSdkChatOptions, env: Pick<EngineEnv, 'log' 
 }
 
 /** A provider as a package's factory makes it: language models by their name. */
-type Provider = { languageModel(model: string): Model }
+type Provider = { languageModel(model: string): LanguageModel }
 
 const SETTING = 'chat_models'
 

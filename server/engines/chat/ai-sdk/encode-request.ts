@@ -7,7 +7,7 @@ import type { CallOptions, Tool } from './model.ts'
 import { refused } from './refused.ts'
 
 /** One request as the AI SDK takes it. Throws EngineError `rejected` that names the field when there is no place for it. `signal`: see `argumentsOf`. */
-export async function encodeRequest(
+export async function encodeCallOptions(
   request: ChatRequest,
   options: { package: string; provider_options?: ProviderOptions; system_messages?: 'merged' | 'separate' },
   signal: AbortSignal,

@@ -1,8 +1,9 @@
+import { DONE } from '../../../platform/http/sse.ts'
 import { asRecord, isRecord, jsonIn } from '../../../platform/json/record.ts'
 import { errorDetail } from '../../reply-error.ts'
 import { readFinishReason, reasonText } from '../finish-reason.ts'
 import { deltaOf } from '../openai/read/choice.ts'
-import { isFilled } from '../openai/read/completion.ts'
+import { reportsError } from '../openai/read/completion.ts'
 import { jsonValues } from '../openai/read/json-end.ts'
 import { saysError } from '../openai/read/remarks.ts'
 import { MARK_AT_END } from '../openai/read/stream.ts'
@@ -37,7 +38,6 @@ export function eventWriter(): EventWriter {
   }
 }
 
-export const DONE = 'data: [DONE]\n\n'
 /** How a text with objects begins. */
 const OBJECTS = /^\s*[{[]\s*["{}\]]/
 
@@ -86,7 +86,7 @@ function asChunk(object: unknown, seen: Seen): unknown {
 export function errorIn(object: Record<string, unknown>): unknown {
   const choices = Array.isArray(object.choices) ? object.choices : []
   const errors = [object, object.x_groq, ...choices].map((each) => asRecord(each)?.error)
-  const error = errors.find(isFilled)
+  const error = errors.find(reportsError)
   if (error !== undefined) return error
   return choices.length === 0 && saysError(errorDetail(object)) ? object : null
 }

@@ -6,7 +6,7 @@ import { statusOfError, unreadable } from '../openai/read/error.ts'
 import { beginsJson, jsonEnd, readJson } from '../openai/read/json-end.ts'
 import { saysError } from '../openai/read/remarks.ts'
 import { errorIn, eventWriter } from './event-writer.ts'
-import { asEvents, asTheyAre, nextPiece, type Pieces, type Reading, streamOf } from './reply-stream.ts'
+import { asEvents, asTheyAre, nextPiece, type PieceReader, type Pieces, streamOf } from './reply-stream.ts'
 
 /** A whole answer in JSON, although a stream was asked for. It is thrown through the package, which would read it as an empty stream. */
 export class WholeAnswer extends Error {
@@ -29,7 +29,7 @@ export function withJsonReplies(fetch: typeof globalThis.fetch): typeof globalTh
     if (!ok || body === null) return response
     const pieces = body.getReader()
     const begun: Uint8Array[] = []
-    const streamed = (reading: Reading) => new Response(streamOf(begun, pieces, reading), { status, headers })
+    const streamed = (reading: PieceReader) => new Response(streamOf(begun, pieces, reading), { status, headers })
     const text = await readFirstJson(pieces, begun)
     if (text === null) return streamed(isBinary(begun) ? asTheyAre() : asEvents())
     const value = jsonIn(text)

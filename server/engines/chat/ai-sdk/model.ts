@@ -2,7 +2,7 @@
  * What is used of a language model of the AI SDK, as its packages have it in version 4 of the interface.
  * Source: https://github.com/vercel/ai/tree/main/packages/provider/src/language-model/v4
  */
-export type Model = {
+export type LanguageModel = {
   specificationVersion: string
   doStream(options: CallOptions): PromiseLike<{ stream: ReadableStream<StreamPart> }>
   doGenerate(options: CallOptions): PromiseLike<WholeResult>
@@ -59,7 +59,7 @@ export type PromptMessage =
 export type Warning = { type: string; feature?: string }
 
 type Count = number | undefined
-export type Usage = {
+export type LanguageModelUsage = {
   inputTokens: { total: Count; cacheRead: Count }
   outputTokens: { total: Count; reasoning: Count }
   /** As the server wrote it. */
@@ -73,7 +73,7 @@ export type WholeResult = {
     | Extract<StreamPart, { type: 'tool-call' | 'file' | 'reasoning-file' }>
   >
   finishReason: { unified: string; raw: string | undefined }
-  usage: Usage
+  usage: LanguageModelUsage
 }
 
 /** Parts of other types, such as the ends of blocks, are skipped. */
@@ -83,6 +83,6 @@ export type StreamPart =
   | { type: 'tool-input-start'; id: string; toolName: string; providerMetadata?: unknown }
   | { type: 'tool-input-delta'; id: string; delta: string }
   | { type: 'tool-call'; toolCallId: string; toolName: string; input: string; providerMetadata?: unknown }
-  | { type: 'finish'; usage: Usage; finishReason: { unified: string; raw: string | undefined } }
+  | { type: 'finish'; usage: LanguageModelUsage; finishReason: { unified: string; raw: string | undefined } }
   | { type: 'error'; error: unknown }
   | { type: 'file' | 'reasoning-file' }

@@ -6,7 +6,7 @@ import { type Ending, finishReason, readFinishReason } from '../finish-reason.ts
 import { type JsonEnd, jsonEnd, readJson } from '../openai/read/json-end.ts'
 import { isCount, plausibleUsage, readUsage } from '../usage.ts'
 import { extraContentOf } from './extra-content.ts'
-import type { StreamPart, Usage, WholeResult } from './model.ts'
+import type { LanguageModelUsage, StreamPart, WholeResult } from './model.ts'
 import { warningError } from './refused.ts'
 
 /** Turns the parts of one stream into events, part by part. Throws what `error` parts hold, and EngineError for what cannot be shown. */
@@ -119,7 +119,7 @@ const UNIFIED: Readonly<Record<string, Ending>> = {
  * Packages leave out the total of the server. What Gemini's has beyond the parts is reasoning that it does not list, or an output that it
  * does not list at all.
  */
-function usageOf({ inputTokens, outputTokens, raw }: Usage): TokenUsage | null {
+function usageOf({ inputTokens, outputTokens, raw }: LanguageModelUsage): TokenUsage | null {
   const { prompt_tokens, totalTokenCount } = asRecord(raw) ?? {}
   if (prompt_tokens !== undefined) return readUsage(raw)
   const input = inputTokens.total

@@ -1,5 +1,5 @@
 import { REFUSALS } from './call-error.ts'
-import type { CallOptions, Model, PromptMessage, StreamPart } from './model.ts'
+import type { CallOptions, LanguageModel, PromptMessage, StreamPart } from './model.ts'
 import { warningError } from './refused.ts'
 
 /**
@@ -7,7 +7,7 @@ import { warningError } from './refused.ts'
  * which the provider charges. `model` is one that `withoutServer` answers. Throws EngineError `rejected`, and what the package throws of
  * the call itself.
  */
-export async function rehearse(model: Model, call: CallOptions): Promise<void> {
+export async function rehearse(model: LanguageModel, call: CallOptions): Promise<void> {
   const prompt = call.prompt.map(withoutBytes)
   const stream = await model.doStream({ ...call, prompt }).then(
     (answer) => answer.stream,

@@ -1,6 +1,7 @@
+import { DONE } from '../../../platform/http/sse.ts'
 import { WAIT_MS } from '../openai/end-timer.ts'
 import { sseParser } from '../openai/sse-parser.ts'
-import { DONE, eventWriter } from './event-writer.ts'
+import { eventWriter } from './event-writer.ts'
 
 export type Pieces = ReadableStreamDefaultReader<Uint8Array>
 
@@ -8,10 +9,10 @@ export type Pieces = ReadableStreamDefaultReader<Uint8Array>
  * Reads a piece of the body, or null at its end, into what the package is given. `silence_ms`: after so much of it the stream is complete; 0: it
  * is complete already; null: only the end of the body shows.
  */
-export type Reading = (piece: Uint8Array | null) => { bytes: Uint8Array; silence_ms: number | null }
+export type PieceReader = (piece: Uint8Array | null) => { bytes: Uint8Array; silence_ms: number | null }
 
 /** A body of which `begun` has been read, without the rest of one that is complete: packages wait for the end, which may never come. */
-export function streamOf(begun: readonly Uint8Array[], rest: Pieces, read: Reading): ReadableStream<Uint8Array> {
+export function streamOf(begun: readonly Uint8Array[], rest: Pieces, read: PieceReader): ReadableStream<Uint8Array> {
   const left = [...begun]
   let silence_ms: number | null = null
   return new ReadableStream({
@@ -45,7 +46,7 @@ export async function nextPiece(pieces: Pieces, silence_ms: number | null): Prom
 }
 
 /** The bytes as they are: those of binary events. */
-export function asTheyAre(): Reading {
+export function asTheyAre(): PieceReader {
   return (piece) => ({ bytes: piece ?? NONE, silence_ms: null })
 }
 
@@ -53,7 +54,7 @@ export function asTheyAre(): Reading {
  * Events, and JSON for each chunk, as the events that packages read: without comments and words, which are the error of a server that says
  * nothing else.
  */
-export function asEvents(): Reading {
+export function asEvents(): PieceReader {
   const written = eventWriter()
   const watch = endWatch()
   let text = ''

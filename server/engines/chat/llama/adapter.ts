@@ -5,10 +5,10 @@ import { EngineError } from '../../engine-error.ts'
 import type { ChatEngine } from '../contract.ts'
 import { fanOut } from '../fan-out.ts'
 import { SystemMessages } from '../system-messages.ts'
-import type { Call } from './call.ts'
+import type { ChildExchange } from './call.ts'
 import { findModelFile, findPackage } from './model-file.ts'
 import { startModelProcess } from './model-process.ts'
-import type { Turn } from './protocol.ts'
+import type { ChoiceRequest } from './protocol.ts'
 import { openQueue } from './queue.ts'
 import { readRequest } from './read-request.ts'
 
@@ -58,10 +58,10 @@ export function llamaChat(options: LlamaOptions, env: LlamaEnv = {}, package_url
   const queues = { generate: openQueue(max_parallel, max_waiting), count: openQueue(1, max_waiting) }
 
   /** Resolves once the model has begun an answer, or counted. */
-  async function run(type: 'generate' | 'count', turn: Turn, caller: AbortSignal): Promise<Call> {
+  async function run(type: 'generate' | 'count', turn: ChoiceRequest, caller: AbortSignal): Promise<ChildExchange> {
     const { signal, clear } = timeLimit(caller, total_ms)
     let leave = () => {}
-    let call: Call | null = null
+    let call: ChildExchange | null = null
     try {
       leave = await queues[type].enter(signal)
       await unlessAborted(model.ready(), signal)

@@ -5,7 +5,7 @@ import type { FromChild } from './protocol.ts'
 type Reply = Exclude<FromChild, { type: 'loaded' | 'load_failed' }>
 
 /** One turn at the child. */
-export type Call = {
+export type ChildExchange = {
   /** Resolves once the child has checked the turn and begun; or with its count of tokens. Rejects when it refused. */
   accepted: Promise<number>
   /** Resolves when the child is done with the turn, however it ended. */
@@ -16,7 +16,7 @@ export type Call = {
 }
 
 /** `abort` asks the child to stop: on the signal, and when the reader leaves. What the child sent before is read first, unless aborted. */
-export function openCall(signal: AbortSignal, abort: () => void): Call {
+export function openChildExchange(signal: AbortSignal, abort: () => void): ChildExchange {
   const accepted = Promise.withResolvers<number>()
   const ended = Promise.withResolvers<void>()
   // Whoever waits for it sees the error; nobody may be left to wait.

@@ -2,19 +2,19 @@ import { type ChildProcess, fork } from 'node:child_process'
 import type { Log } from '../../../platform/log.ts'
 import { asSentence } from '../../../platform/text.ts'
 import { EngineError } from '../../engine-error.ts'
-import { type Call, openCall } from './call.ts'
-import type { FromChild, LoadOrder, ToChild, Turn } from './protocol.ts'
+import { type ChildExchange, openChildExchange } from './call.ts'
+import type { ChoiceRequest, FromChild, LoadOrder, ToChild } from './protocol.ts'
 
 /** The process that holds the model, started anew when it has died. */
 export type ModelProcess = {
   /** Resolves once the model is loaded. Throws EngineError `permanent` when it cannot be. */
   ready(): Promise<unknown>
   /** Only once it is ready. */
-  call(type: 'generate' | 'count', turn: Turn, signal: AbortSignal): Call
+  call(type: 'generate' | 'count', turn: ChoiceRequest, signal: AbortSignal): ChildExchange
   close(): Promise<void>
 }
 
-type Running = { child: ChildProcess; ready: Promise<unknown>; calls: Map<number, Call>; gone: Promise<void> }
+type Running = { child: ChildProcess; ready: Promise<unknown>; calls: Map<number, ChildExchange>; gone: Promise<void> }
 
 /** Starts the process and begins to load the model. A model that could not be loaded is not tried again before the next start. */
 export function startModelProcess(order: LoadOrder, log?: Pick<Log, 'error'>): ModelProcess {
@@ -34,7 +34,7 @@ export function startModelProcess(order: LoadOrder, log?: Pick<Log, 'error'>): M
       execArgv: ['--disable-warning=ExperimentalWarning'],
       env: childEnvironment(),
     })
-    const calls = new Map<number, Call>()
+    const calls = new Map<number, ChildExchange>()
     const loaded = Promise.withResolvers<unknown>()
     const gone = Promise.withResolvers<void>()
     loaded.promise.catch(() => undefined)
@@ -79,7 +79,7 @@ export function startModelProcess(order: LoadOrder, log?: Pick<Log, 'error'>): M
     call(type, turn, signal) {
       const at = running
       const id = ++last
-      const call = openCall(signal, () => at && send(at.child, { type: 'abort', id }))
+      const call = openChildExchange(signal, () => at && send(at.child, { type: 'abort', id }))
       if (at === null) {
         call.fail(new EngineError('failed', 'The process of the model ended.'))
         return call

@@ -25,7 +25,7 @@ export type GrammarSchema = { [member: string]: unknown }
 export type Functions = Record<string, { description?: string; params?: GrammarSchema }>
 
 /** One choice to make, as the child understands it: everything is checked. `calls_max` null: as many as the model calls. */
-export type Turn = {
+export type ChoiceRequest = {
   history: HistoryItem[]
   functions: Functions | null
   calls_max: number | null
@@ -48,11 +48,11 @@ export type Sampling = {
 
 export type ToChild =
   | { type: 'load'; order: LoadOrder }
-  | { type: 'generate' | 'count'; id: number; turn: Turn }
+  | { type: 'generate' | 'count'; id: number; turn: ChoiceRequest }
   | { type: 'abort'; id: number }
 
 /** Of an error in the child. `message` is for the log and holds nothing of a request. */
-export type Failure = {
+export type ChildFailure = {
   kind: EngineErrorKind
   message: string
   public_message?: string
@@ -67,4 +67,4 @@ export type FromChild =
   | { type: 'accepted' | 'done'; id: number }
   | { type: 'events'; id: number; events: ChatEvent[] }
   | { type: 'counted'; id: number; tokens: number }
-  | { type: 'failed'; id: number; failure: Failure }
+  | { type: 'failed'; id: number; failure: ChildFailure }

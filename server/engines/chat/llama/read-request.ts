@@ -3,7 +3,7 @@ import { argumentsOf } from '../call-arguments.ts'
 import type { ChatRequest, ChatTool } from '../contract.ts'
 import { grammarSchema } from './grammar-schema.ts'
 import { historyOf } from './history.ts'
-import type { Functions, Sampling, Turn } from './protocol.ts'
+import type { ChoiceRequest, Functions, Sampling } from './protocol.ts'
 import { refusal } from './refuse.ts'
 
 /** What `llama-server` samples with when a request does not say. */
@@ -23,7 +23,7 @@ export async function readRequest(
   request: ChatRequest,
   system_messages?: 'merged' | 'separate',
   signal?: AbortSignal,
-): Promise<Turn> {
+): Promise<ChoiceRequest> {
   refuseUnsupported(request)
   const functions = functionsOf(request)
   const grammar = grammarOf(request)
@@ -111,7 +111,7 @@ function functionOf({ function: { description, parameters, strict } }: ChatTool,
   }
 }
 
-function grammarOf({ response_format: format }: ChatRequest): Turn['grammar'] {
+function grammarOf({ response_format: format }: ChatRequest): ChoiceRequest['grammar'] {
   if (format === undefined || format.type === 'text') return null
   if (format.type === 'json_object' || format.json_schema.schema === undefined) return 'json'
   return grammarSchema(format.json_schema.schema, 'response_format.json_schema.schema', { loose: false })

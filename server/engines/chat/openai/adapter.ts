@@ -2,16 +2,16 @@ import Type from 'typebox'
 import { Pool } from 'undici'
 import type { Log } from '../../../platform/log.ts'
 import { BaseUrl, baseUrlMistakes, withVersion } from '../../base-url.ts'
-import { type Chance, endpointHealth } from '../../endpoint-health.ts'
-import type { EngineEnv, Mistake } from '../../engine-entry.ts'
+import type { EngineEnv, EntryMistake } from '../../engine-entry.ts'
 import { EngineError, withReason } from '../../engine-error.ts'
+import { type Chance, upstreamHealth } from '../../upstream-health.ts'
 import { isHeavy } from '../answer-weight.ts'
 import type { ChatEngine, ChatRequest } from '../contract.ts'
 import { SAMPLING } from '../sampling.ts'
 import { readWords } from '../server-words.ts'
 import { SystemMessages } from '../system-messages.ts'
 import { call } from './call.ts'
-import type { CallLimits, CallOutcome, CallTarget } from './call-ends.ts'
+import type { CallOutcome, CallTarget, CompletionCallLimits } from './call-ends.ts'
 import { encodeRequest } from './encode-request.ts'
 import { type FormAdvice, formAdvice, otherForm, type RequestForm, withoutParts } from './form/request-form.ts'
 import { completionReader } from './read/completion.ts'
@@ -70,8 +70,8 @@ export const OpenaiChatOptions = Type.Object(
 )
 export type OpenaiChatOptions = Type.Static<typeof OpenaiChatOptions>
 
-export function openaiChatMistakes({ base_url, endpoints, headers }: OpenaiChatOptions): Mistake[] {
-  const found: Mistake[] = []
+export function openaiChatMistakes({ base_url, endpoints, headers }: OpenaiChatOptions): EntryMistake[] {
+  const found: EntryMistake[] = []
   if (base_url === undefined && endpoints === undefined) found.push({ path: 'base_url', message: 'Is missing.' })
   if (base_url !== undefined && endpoints !== undefined)
     found.push({ path: 'endpoints', message: 'Cannot be used with base_url.' })
@@ -95,7 +95,7 @@ export type OpenaiChatEnv = Pick<EngineEnv, 'log' | 'upstream'> & { chance?: Cha
 export function openaiChat(options: OpenaiChatOptions, env: OpenaiChatEnv = {}): ChatEngine {
   const servers = openServers(options, formOf(options))
   const chance = env.chance ?? { random: Math.random, now: () => performance.now() }
-  const health = endpointHealth(
+  const health = upstreamHealth(
     servers.map(({ weight }) => weight),
     chance,
   )
@@ -198,7 +198,7 @@ function secretsOf({ base_url, endpoints = [], api_key, headers = {} }: OpenaiCh
   )
 }
 
-function limitsOf(options: OpenaiChatOptions, { upstream }: OpenaiChatEnv): CallLimits {
+function limitsOf(options: OpenaiChatOptions, { upstream }: OpenaiChatEnv): CompletionCallLimits {
   return {
     idle_ms: (options.idle_seconds ?? upstream?.idle_seconds ?? 120) * 1000,
     total_ms: (options.total_seconds ?? upstream?.total_seconds ?? 900) * 1000,

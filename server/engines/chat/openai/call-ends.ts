@@ -14,9 +14,9 @@ import type { ReplyDecoder } from './reply-decoder.ts'
 export type CallTarget = { dispatcher: Pick<Dispatcher, 'dispatch'>; path: string; headers: string[] }
 
 /** `idle_ms`: silence, before the head of a streamed reply and within any body. `total_ms`: what is left for the complete answer. */
-export type CallLimits = { idle_ms: number; total_ms: number }
+export type CompletionCallLimits = { idle_ms: number; total_ms: number }
 
-export type CallOptions = {
+export type CompletionCallOptions = {
   target: CallTarget
   body: string | readonly Buffer[]
   /** Whether a stream was asked for: a plain answer is silent until it is complete. */
@@ -25,7 +25,7 @@ export type CallOptions = {
   choices: number
   reader: CompletionReader
   words: ReadWords
-  limits: CallLimits
+  limits: CompletionCallLimits
   signal: AbortSignal
   /** Called once with how the exchange ended: null for a complete answer, an error, or `aborted` by the caller. */
   onEnd(end: EngineError | 'aborted' | null): void
@@ -53,8 +53,8 @@ export type Stream = {
   held: Buffer[]
 }
 /** The state of one exchange with one server. */
-export type Call = {
-  options: CallOptions
+export type CompletionCall = {
+  options: CompletionCallOptions
   /** Whose turns it takes to read the answer: reads begin in nobody's name. */
   owner: string
   controller: Dispatcher.DispatchController | null
@@ -80,43 +80,43 @@ export type Call = {
 }
 
 /** The first piece of an answer has been read. */
-export function accept(state: Call, batches: AsyncIterable<readonly ChatEvent[]>): void {
+export function acceptCall(state: CompletionCall, batches: AsyncIterable<readonly ChatEvent[]>): void {
   if (state.settled) return
   state.settled = true
   state.resolve({ accepted: batches })
 }
 
 /** The answer is complete. */
-export function finish(state: Call): void {
+export function finishCall(state: CompletionCall): void {
   close(state)
   state.stream?.queue.end()
   state.options.onEnd(null)
 }
 
 /** Nothing more can be read: the connection was lost, or fell silent. */
-export function fail(state: Call, fault: EngineError): void {
+export function failCall(state: CompletionCall, fault: EngineError): void {
   if (state.mode === 'stream') endEarly(state, state.stream!, fault)
-  else settle(state, state.mode === 'refusal' ? refusalOf(state) : fault)
+  else settleCall(state, state.mode === 'refusal' ? refusalOf(state) : fault)
 }
 
 /** The answer is complete if only its usage, or nothing, was still to come. */
-function endEarly(state: Call, { frames, queue }: Stream, fault: EngineError): void {
+function endEarly(state: CompletionCall, { frames, queue }: Stream, fault: EngineError): void {
   try {
     frames.flush(queue.events)
     if (!frames.done() && frames.missing() === 'answer') throw frames.faultOr(fault)
     frames.cut(queue.events)
   } catch (error) {
-    settle(state, error instanceof EngineError ? error : unreadable())
+    settleCall(state, error instanceof EngineError ? error : unreadable())
     return
   }
-  accept(state, queue.batches)
+  acceptCall(state, queue.batches)
   queue.arrived(0)
-  finish(state)
+  finishCall(state)
   state.controller?.abort(givenUp())
 }
 
 /** Ends the call with an error: as a refusal while nothing has been emitted, else after the events that came before it. */
-export function settle(state: Call, error: EngineError): void {
+export function settleCall(state: CompletionCall, error: EngineError): void {
   if (state.mode === 'done') return
   close(state)
   if (state.settled) {
@@ -130,7 +130,7 @@ export function settle(state: Call, error: EngineError): void {
 }
 
 /** The caller gave up: its signal aborted, or it stopped iterating. */
-export function cancel(state: Call): void {
+export function cancelCall(state: CompletionCall): void {
   if (state.mode === 'done') return
   close(state)
   const { signal, onEnd } = state.options
@@ -140,7 +140,7 @@ export function cancel(state: Call): void {
   state.controller?.abort(givenUp())
 }
 
-function close(state: Call): void {
+function close(state: CompletionCall): void {
   state.mode = 'done'
   clearTimeout(state.timer)
   clearTimeout(state.silence)
@@ -151,6 +151,6 @@ function close(state: Call): void {
 }
 
 /** What the status and the body so far say. */
-export function refusalOf({ status, headers, bytes, options }: Call): EngineError {
+export function refusalOf({ status, headers, bytes, options }: CompletionCall): EngineError {
   return statusFault(status, headers, bytes.view().toString('utf8'), options.words)
 }

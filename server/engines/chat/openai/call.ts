@@ -5,16 +5,16 @@ import { EngineError } from '../../engine-error.ts'
 import { batchQueue } from './batch-queue.ts'
 import { byteBuffer } from './byte-buffer.ts'
 import {
-  accept,
-  type Call,
-  type CallOptions,
+  acceptCall,
   type CallOutcome,
-  cancel,
-  fail,
-  finish,
+  type CompletionCall,
+  type CompletionCallOptions,
+  cancelCall,
+  failCall,
+  finishCall,
   refusalOf,
   type Stream,
-  settle,
+  settleCall,
 } from './call-ends.ts'
 import { connectionError, givenUp } from './connection-error.ts'
 import { endTimer, WAIT_MS } from './end-timer.ts'
@@ -24,11 +24,11 @@ import { streamReader } from './read/stream.ts'
 import { type ReplyDecoder, replyDecoder } from './reply-decoder.ts'
 
 /** One exchange with one server. Rejects only with the reason of `signal`. */
-export function call(options: CallOptions): Promise<CallOutcome> {
+export function call(options: CompletionCallOptions): Promise<CallOutcome> {
   return new Promise((resolve, reject) => {
     const { target, body, limits, stream } = options
-    const state: Call = {
-      ...{ options, owner: turnOwner(), resolve, reject, onAbort: () => cancel(state) },
+    const state: CompletionCall = {
+      ...{ options, owner: turnOwner(), resolve, reject, onAbort: () => cancelCall(state) },
       ...{ mode: 'waiting', status: 0, headers: {}, sent: false, settled: false, surplus: 0, bytes: byteBuffer() },
       ...{ controller: null, decoder: null, lost: null, stream: null, silence: undefined },
       timer: setTimeout(() => loseRest(state, timedOut()), limits.total_ms),
@@ -62,7 +62,7 @@ const BLANK_BYTES_MAX = 64 * 1024
 /** How much of a reply is still taken after its end, so that its connection can be used again. */
 const SURPLUS_BYTES_MAX = 4096
 
-function handlerOf(state: Call): Dispatcher.DispatchHandler {
+function handlerOf(state: CompletionCall): Dispatcher.DispatchHandler {
   return {
     onRequestStart(controller) {
       state.controller = controller
@@ -89,24 +89,24 @@ function handlerOf(state: Call): Dispatcher.DispatchHandler {
 }
 
 /** An error that the server reports ends the call, as does one of its answer; bytes that cannot be read are like a lost connection. */
-function guarded(state: Call, read: () => void): void {
+function guarded(state: CompletionCall, read: () => void): void {
   try {
     read()
   } catch (error) {
-    if (error instanceof EngineError) settle(state, error)
-    else fail(state, unreadable())
+    if (error instanceof EngineError) settleCall(state, error)
+    else failCall(state, unreadable())
   }
 }
 
 /** Nothing more will come; what has come is read. */
-function loseRest(state: Call, fault: EngineError): void {
+function loseRest(state: CompletionCall, fault: EngineError): void {
   if (state.mode === 'stream') guarded(state, () => readHeld(state, state.stream!))
-  fail(state, fault)
+  failCall(state, fault)
 }
 
 const sizeOf = (pieces: readonly Buffer[]) => pieces.reduce((sum, { length }) => sum + length, 0)
 
-function readHead(state: Call, status: number, headers: ReplyHeaders): void {
+function readHead(state: CompletionCall, status: number, headers: ReplyHeaders): void {
   state.status = status
   state.headers = headers
   state.mode = status < 300 ? 'head' : 'refusal'
@@ -115,7 +115,7 @@ function readHead(state: Call, status: number, headers: ReplyHeaders): void {
   if (state.mode === 'refusal') watchRefusal(state)
 }
 
-function openDecoder(state: Call, codings: ReturnType<typeof codingsOf>): ReplyDecoder {
+function openDecoder(state: CompletionCall, codings: ReturnType<typeof codingsOf>): ReplyDecoder {
   state.decoder = replyDecoder(codings, {
     onData: (piece) => guarded(state, () => readBytes(state, piece)),
     onEnd: () => (state.lost === null ? guarded(state, () => readEnd(state)) : loseRest(state, state.lost)),
@@ -126,7 +126,7 @@ function openDecoder(state: Call, codings: ReturnType<typeof codingsOf>): ReplyD
   return state.decoder
 }
 
-function readBytes(state: Call, chunk: Buffer): void {
+function readBytes(state: CompletionCall, chunk: Buffer): void {
   if (state.mode === 'stream') {
     readStream(state, state.stream!, chunk)
   } else if (state.mode === 'head') {
@@ -142,13 +142,13 @@ function readBytes(state: Call, chunk: Buffer): void {
 }
 
 /** What a silent server has said of its refusal is all that it says. */
-function watchRefusal(state: Call): void {
+function watchRefusal(state: CompletionCall): void {
   clearTimeout(state.silence)
-  state.silence = setTimeout(() => settle(state, refusalOf(state)), WAIT_MS.nothing)
+  state.silence = setTimeout(() => settleCall(state, refusalOf(state)), WAIT_MS.nothing)
 }
 
 /** The first bytes decide what the body is: servers and the proxies before them name types that it does not have. */
-function readFirst(state: Call, chunk: Buffer): void {
+function readFirst(state: CompletionCall, chunk: Buffer): void {
   const known_blank = state.bytes.size()
   state.bytes.append(chunk)
   const bytes = state.bytes.view()
@@ -165,16 +165,16 @@ function readFirst(state: Call, chunk: Buffer): void {
     const resume = () => {
       if (!isPaused()) flow.resume()
     }
-    const queue = batchQueue({ pause: () => flow.pause(), resume, cancel: () => cancel(state) })
+    const queue = batchQueue({ pause: () => flow.pause(), resume, cancel: () => cancelCall(state) })
     const frames = streamReader(state.options.reader)
-    const timer = endTimer(frames, { onSilence: () => fail(state, timedOut()), isPaused })
+    const timer = endTimer(frames, { onSilence: () => failCall(state, timedOut()), isPaused })
     state.stream = { queue, frames, timer, silence: undefined, held: [] }
     readStream(state, state.stream, bytes)
   }
 }
 
 /** Reads a chunk, at once or in its turn; null reads what has waited for `FLUSH_MS`. */
-function readStream(state: Call, stream: Stream, chunk: Buffer | null): void {
+function readStream(state: CompletionCall, stream: Stream, chunk: Buffer | null): void {
   if (stream.held.length === 0 && (chunk === null || !readingTime.isSpent())) {
     readNow(state, stream, chunk)
     return
@@ -190,13 +190,13 @@ function readStream(state: Call, stream: Stream, chunk: Buffer | null): void {
 }
 
 /** Reads the chunks that have waited for their turn. */
-function readHeld(state: Call, stream: Stream): void {
+function readHeld(state: CompletionCall, stream: Stream): void {
   const chunks = stream.held
   stream.held = []
   for (const chunk of chunks) if (state.mode === 'stream') readNow(state, stream, chunk)
 }
 
-function readNow(state: Call, stream: Stream, chunk: Buffer | null): void {
+function readNow(state: CompletionCall, stream: Stream, chunk: Buffer | null): void {
   const { frames, queue, timer } = stream
   const before = queue.events.length
   const since = performance.now()
@@ -204,13 +204,13 @@ function readNow(state: Call, stream: Stream, chunk: Buffer | null): void {
     if (chunk === null) frames.flush(queue.events)
     else frames.feed(chunk, queue.events)
   } finally {
-    if (frames.begun()) accept(state, queue.batches)
+    if (frames.begun()) acceptCall(state, queue.batches)
     if (!frames.done() && timer.heard(queue.events.length > before))
       for (let choice = 0; choice < state.options.choices; choice++) queue.events.push({ type: 'finishing', choice })
     queue.arrived(chunk?.length ?? 0)
     readingTime.add(performance.now() - since)
   }
-  if (frames.done()) finish(state)
+  if (frames.done()) finishCall(state)
   else if (chunk !== null && frames.isWaiting()) stream.silence ??= setTimeout(onSilence, FLUSH_MS, state, stream)
 }
 
@@ -224,22 +224,22 @@ const readingTime = {
   },
 }
 
-function onSilence(state: Call, stream: Stream): void {
+function onSilence(state: CompletionCall, stream: Stream): void {
   stream.silence = undefined
   guarded(state, () => readStream(state, stream, null))
 }
 
 /** The body is complete. */
-function readEnd(state: Call): void {
+function readEnd(state: CompletionCall): void {
   if (state.mode === 'head') throw incomplete()
   if (state.mode === 'stream') {
     const { frames, queue } = state.stream!
     readHeld(state, state.stream!)
     if (frames.done()) return
     frames.end(queue.events)
-    accept(state, queue.batches)
-    finish(state)
+    acceptCall(state, queue.batches)
+    finishCall(state)
   } else if (state.mode === 'refusal') {
-    settle(state, refusalOf(state))
+    settleCall(state, refusalOf(state))
   }
 }

@@ -3,7 +3,7 @@ import Type from 'typebox'
 import { turnTaker } from '../../../platform/turns.ts'
 import { EngineError } from '../../engine-error.ts'
 import type { ChatEngine, ChatEvent, TokenUsage } from '../contract.ts'
-import { type Content, contentOf, type Step, stepsOf } from './answer.ts'
+import { contentOf, type SharedContent, type Step, stepsOf } from './answer.ts'
 import { countInput } from './input-tokens.ts'
 import { readPrompt } from './prompt.ts'
 
@@ -61,7 +61,10 @@ const BATCH_TOKENS = 16
 type Delivery = { input: number; signal: AbortSignal; delay_ms: number }
 
 /** Every choice a step in turn. A stream comes in small batches, a plain answer in one. */
-async function* batches(content: Content, { input, signal, delay_ms }: Delivery): AsyncGenerator<readonly ChatEvent[]> {
+async function* batches(
+  content: SharedContent,
+  { input, signal, delay_ms }: Delivery,
+): AsyncGenerator<readonly ChatEvent[]> {
   const usage: TokenUsage = { input, cached_input: 0, output: 0, reasoning: 0 }
   const { n, stream } = content.request
   const steps = delay_ms > 0 ? n : BATCH_TOKENS
@@ -90,7 +93,7 @@ async function* batches(content: Content, { input, signal, delay_ms }: Delivery)
   yield [...batch, { type: 'end', usage }]
 }
 
-function* interleaved(content: Content): Generator<Step> {
+function* interleaved(content: SharedContent): Generator<Step> {
   let open = Array.from({ length: content.request.n }, (_, choice) => stepsOf(content, choice))
   while (open.length > 0) {
     const still: typeof open = []

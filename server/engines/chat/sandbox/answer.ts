@@ -17,7 +17,7 @@ type Piece = { text: string; ids: readonly number[] }
 export type Step = { event: ChatEvent; tokens: number }
 
 /** What the choices of an answer have in common: schemas are costly, so that a request pays for few of them whatever its `n`. */
-export type Content = {
+export type SharedContent = {
   request: ChatRequest
   prompt: Prompt
   calls: ReadonlyArray<{ name: string; pieces: Piece[] }>
@@ -36,7 +36,7 @@ const ANSWER_WEIGHT_MAX = 262_144
 const INTERRUPTED_AFTER = 8
 
 /** Gives way to other work between one schema and the next. Throws EngineError for a schema that no value is found for. */
-export async function contentOf(request: ChatRequest, prompt: Prompt): Promise<Content> {
+export async function contentOf(request: ChatRequest, prompt: Prompt): Promise<SharedContent> {
   const isPlain = prompt.directive === null
   const calls = []
   for (const { name, parameters } of isPlain && prompt.is_users_turn ? await chosenTools(request, prompt) : []) {
@@ -101,7 +101,7 @@ type Segment = {
 }
 
 /** One choice of an answer, token by token: thoughts, then text, a refusal or calls, then `finish`. Throws what `sandbox:error` asks for. */
-export function* stepsOf(content: Content, choice: number): Generator<Step, void, undefined> {
+export function* stepsOf(content: SharedContent, choice: number): Generator<Step, void, undefined> {
   const { request, prompt, echo } = content
   const name = prompt.directive?.name
   let left = Math.min(request.max_tokens ?? Infinity, tokensMax(request))
@@ -124,7 +124,7 @@ export function* stepsOf(content: Content, choice: number): Generator<Step, void
   yield finish(choice, content.calls.length > 0 ? 'tool_calls' : reason)
 }
 
-function* segmentsOf(content: Content, choice: number): Generator<Segment> {
+function* segmentsOf(content: SharedContent, choice: number): Generator<Segment> {
   const { request, prompt, calls } = content
   const effort = request.reasoning_effort
   if (effort !== undefined && effort !== 'none')
@@ -146,7 +146,7 @@ function* segmentsOf(content: Content, choice: number): Generator<Segment> {
   else if (calls.length === 0) yield { pieces: textOf(content, choice), stop, eventOf: spoken(request, choice) }
 }
 
-function textOf({ request, prompt, json, echo }: Content, choice: number): readonly Piece[] {
+function textOf({ request, prompt, json, echo }: SharedContent, choice: number): readonly Piece[] {
   if (json.length > 0) return json[choice % json.length]!
   if (echo !== null) return biased(echo.pieces, request.logit_bias)
   if (prompt.directive?.name === 'empty') return []

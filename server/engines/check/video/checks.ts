@@ -10,7 +10,7 @@ import { probeMedia } from '../../../media/probe/probe.ts'
 import { EngineError } from '../../engine-error.ts'
 import type { Capabilities, JsonValue, RenderRequest, RenderState, VideoEngine } from '../../video/contract.ts'
 import { type Check, NotApplicable, refuses } from '../check.ts'
-import { inputsOf, MODES, picture, requestFor } from './request.ts'
+import { inputsOf, picture, RENDER_MODES, requestFor } from './request.ts'
 
 /** `poll_seconds`: the longest pause between two polls. `serves_files`: whether the engine can fetch files by the URLs it is given. */
 export type VideoSubject = { engine: VideoEngine; model: string; poll_seconds: number; serves_files: boolean }
@@ -33,7 +33,7 @@ export const VIDEO_CHECKS: ReadonlyArray<Check<VideoSubject>> = [
       const { seconds, modes, references_max } = engine.capabilities(model)
       const start = (request: RenderRequest, what: string) => refuses(engine.start(request, signal), what, isRejected)
       await start({ ...requestFor(engine, model), seconds: seconds[1] + 1 }, 'a clip that is too long')
-      for (const mode of MODES.filter((mode) => !modes.has(mode)))
+      for (const mode of RENDER_MODES.filter((mode) => !modes.has(mode)))
         await start(requestFor(engine, model, await inputsOf(mode)), `a render of the mode ${mode}`)
       const many = Array.from({ length: references_max.images + 1 }, () => picture('reference_image'))
       await start(requestFor(engine, model, await Promise.all(many)), `${many.length} reference images`)

@@ -1,6 +1,6 @@
 import type { InputRole, RenderInput, RenderMode, RenderRequest, VideoEngine } from '../../video/contract.ts'
 
-export const MODES: readonly RenderMode[] = ['text', 'first_frame', 'last_frame', 'both_frames', 'references']
+export const RENDER_MODES: readonly RenderMode[] = ['text', 'first_frame', 'last_frame', 'both_frames', 'references']
 
 /** The shortest clip the engine takes, of a prompt with dialogue, in the first of its ratios or 16:9. */
 export function requestFor(engine: VideoEngine, model: string, inputs: RenderInput[] = []): RenderRequest {

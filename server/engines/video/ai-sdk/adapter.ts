@@ -8,22 +8,22 @@ import { guardedFetch } from '../../ai-sdk/guarded-fetch.ts'
 import { AiSdkOptions, providerSettings, settingsMistakes } from '../../ai-sdk/options.ts'
 import { requireFactory, requireVersion } from '../../ai-sdk/package.ts'
 import { Origin } from '../../base-url.ts'
-import type { Mistake } from '../../engine-entry.ts'
+import type { EntryMistake } from '../../engine-entry.ts'
 import { EngineError } from '../../engine-error.ts'
 import { unreadableReply } from '../../reply-error.ts'
 import { CapabilityOptions, capabilityMistakes, narrowCapabilities, type Protocol } from '../capabilities.ts'
 import { arkDialect } from '../content-tasks/dialects/ark.ts'
 import { minimaxDialect } from '../content-tasks/dialects/minimax.ts'
 import { ASPECT_RATIOS, type JsonValue, type Ticket, type VideoEngine } from '../contract.ts'
-import { refuseUnsupported } from '../refuse-unsupported.ts'
+import { rejectUnsupportedInput } from '../reject-unsupported.ts'
 import { findVideoUrl } from '../reply/clip-url.ts'
-import type { Words } from '../reply/complaint.ts'
+import type { ProtocolWords } from '../reply/complaint.ts'
 import { openClip } from '../reply/open-clip.ts'
 import { refuseShortened } from '../reply/read.ts'
 import { packageError } from './call-error.ts'
 import { encodeStart } from './encode-start.ts'
 import { type Heard, listening } from './heard.ts'
-import type { Status, Video, VideoModel } from './model.ts'
+import type { AiSdkVideoModel, Video, VideoModelStatus } from './model.ts'
 import { stateOf, thrownState } from './state.ts'
 
 const Count = Type.Optional(Type.Integer({ minimum: 0 }))
@@ -51,7 +51,7 @@ export const AiSdkVideoOptions = Type.Object(
 )
 export type AiSdkVideoOptions = Type.Static<typeof AiSdkVideoOptions>
 
-export function aiSdkVideoMistakes(options: AiSdkVideoOptions): Mistake[] {
+export function aiSdkVideoMistakes(options: AiSdkVideoOptions): EntryMistake[] {
   return [...settingsMistakes(options), ...capabilityMistakes(options, protocolOf(options), 'The AI SDK')]
 }
 
@@ -74,7 +74,7 @@ export function aiSdkVideo(options: AiSdkVideoOptions): VideoEngine {
   const byHeader = capabilities.idempotency === 'header'
   const words = WORDS[options.package] ?? {}
 
-  async function statusOf(ticket: Ticket, heard: Heard, signal: AbortSignal): Promise<Status> {
+  async function statusOf(ticket: Ticket, heard: Heard, signal: AbortSignal): Promise<VideoModelStatus> {
     const { model, operation } = readTicket(ticket)
     return modelOf(model, heard).doStatus({ operation, abortSignal: signal })
   }
@@ -83,7 +83,7 @@ export function aiSdkVideo(options: AiSdkVideoOptions): VideoEngine {
     capabilities: () => capabilities,
 
     async start(request, signal) {
-      refuseUnsupported(request, capabilities)
+      rejectUnsupportedInput(request, capabilities)
       const { model, attempt_id } = request
       const encoded = await encodeStart(request, options)
       const headers = byHeader ? { headers: { 'idempotency-key': attempt_id } } : {}
@@ -137,7 +137,7 @@ export function aiSdkVideo(options: AiSdkVideoOptions): VideoEngine {
   }
 }
 
-type AsyncModel = Required<VideoModel>
+type AsyncModel = Required<AiSdkVideoModel>
 
 /** Video models by their name, each for one call. Throws StartError, now, when the package has none that can be started and polled. */
 function openModels(options: AiSdkVideoOptions, guarded: typeof fetch): (model: string, heard: Heard) => AsyncModel {
@@ -145,7 +145,7 @@ function openModels(options: AiSdkVideoOptions, guarded: typeof fetch): (model: 
   const factory = requireFactory(name, SETTING)
   return (model, heard) => {
     const provider = factory(providerSettings(options, listening(guarded, heard)))
-    const create = (provider.videoModel ?? provider.video) as ((model: string) => VideoModel) | undefined
+    const create = (provider.videoModel ?? provider.video) as ((model: string) => AiSdkVideoModel) | undefined
     if (typeof create !== 'function') throw new StartError(`${SETTING}: the package ${name} has no video models.`)
     const made = create(model)
     if (made.doStart === undefined || made.doStatus === undefined)
@@ -157,7 +157,7 @@ function openModels(options: AiSdkVideoOptions, guarded: typeof fetch): (model: 
 }
 
 /** Packages of providers whose own codes are known. */
-const WORDS: Record<string, Words> = {
+const WORDS: Record<string, ProtocolWords> = {
   '@ai-sdk/minimax': minimaxDialect.words,
   '@ai-sdk/bytedance': arkDialect.words,
 }

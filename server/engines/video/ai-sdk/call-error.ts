@@ -2,12 +2,12 @@ import { asRecord } from '../../../platform/json/record.ts'
 import { outboundBehind } from '../../ai-sdk/errors.ts'
 import { EngineError } from '../../engine-error.ts'
 import { callError, unreadableReply } from '../../reply-error.ts'
-import type { Words } from '../reply/complaint.ts'
+import type { ProtocolWords } from '../reply/complaint.ts'
 import { accepted } from '../reply/read.ts'
 import type { Heard } from './heard.ts'
 
 /** The error behind what a package threw. Texts of packages hold prompts and URLs, so none is kept: the provider's reply is read again. */
-export function packageError(thrown: unknown, { reply }: Heard, words: Words, signal: AbortSignal): unknown {
+export function packageError(thrown: unknown, { reply }: Heard, words: ProtocolWords, signal: AbortSignal): unknown {
   if (thrown instanceof EngineError) return thrown
   if (signal.aborted) return new EngineError('transient', 'The call was ended.')
   const outbound = outboundBehind(thrown)

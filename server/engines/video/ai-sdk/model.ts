@@ -2,11 +2,11 @@
  * What is used of a video model of the AI SDK, as its packages have it in version 4 of the interface.
  * Source: https://github.com/vercel/ai/tree/main/packages/provider/src/video-model/v4
  */
-export type VideoModel = {
+export type AiSdkVideoModel = {
   specificationVersion: string
   /** Both are optional in the interface: a package without them can only render within one call. */
   doStart?(options: StartOptions): PromiseLike<{ operation: unknown; warnings?: readonly unknown[] }>
-  doStatus?(options: { operation: unknown; abortSignal?: AbortSignal }): PromiseLike<Status>
+  doStatus?(options: { operation: unknown; abortSignal?: AbortSignal }): PromiseLike<VideoModelStatus>
 }
 
 export type StartOptions = {
@@ -36,7 +36,7 @@ export type Video =
   | { type: 'binary'; data: Uint8Array }
   | { type: 'uploaded' }
 
-export type Status =
+export type VideoModelStatus =
   | { status: 'pending' }
   | { status: 'completed'; videos: readonly Video[] }
   | { status: 'error'; error: string }

@@ -2,14 +2,14 @@ import { EngineError } from '../../engine-error.ts'
 import { unreadableReply } from '../../reply-error.ts'
 import type { RenderState } from '../contract.ts'
 import { isBlocked } from '../reply/blocked.ts'
-import { failureError, type Words } from '../reply/complaint.ts'
+import { failureError, type ProtocolWords } from '../reply/complaint.ts'
 import { moderationError, noVideo, readPoll } from '../reply/read.ts'
 import { viewOf } from '../reply/view.ts'
 import type { Heard } from './heard.ts'
-import type { Status } from './model.ts'
+import type { VideoModelStatus } from './model.ts'
 
 /** What a package reports, and what its provider's reply says beyond that. */
-export function stateOf(status: Status, heard: Heard, words: Words): RenderState {
+export function stateOf(status: VideoModelStatus, heard: Heard, words: ProtocolWords): RenderState {
   if (status.status === 'completed') {
     const has_clip = status.videos.length > 0
     if (isBlocked(heard.reply?.json, { has_clip })) return failed(moderationError(viewOf(heard.reply?.json)))
@@ -24,7 +24,7 @@ export function stateOf(status: Status, heard: Heard, words: Words): RenderState
 }
 
 /** The state in a reply of which a package could make nothing: one that is not a success, or a finished render without a clip. Throws EngineError. */
-export function thrownState(heard: Heard, words: Words): RenderState {
+export function thrownState(heard: Heard, words: ProtocolWords): RenderState {
   const read = readHeard(heard, words)
   if (read instanceof EngineError) throw read
   return read
@@ -33,7 +33,7 @@ export function thrownState(heard: Heard, words: Words): RenderState {
 /** Outputs are asked for again when they are fetched: their URLs may hold the credential. */
 const SUCCEEDED: RenderState = { state: 'succeeded', output: null }
 
-function readHeard({ reply }: Heard, words: Words): RenderState | EngineError {
+function readHeard({ reply }: Heard, words: ProtocolWords): RenderState | EngineError {
   if (reply === null) return unreadableReply('the package has asked for none')
   try {
     const state = readPoll(reply, words, { url_needed: true })

@@ -3,7 +3,7 @@ import Type from 'typebox'
 import { asRecord } from '../../../platform/json/record.ts'
 import { type EngineClient, engineClient } from '../../../platform/outbound/client.ts'
 import { BaseUrl } from '../../base-url.ts'
-import type { EngineEnv, Mistake } from '../../engine-entry.ts'
+import type { EngineEnv, EntryMistake } from '../../engine-entry.ts'
 import { EngineError } from '../../engine-error.ts'
 import { unreadableReply } from '../../reply-error.ts'
 import {
@@ -22,9 +22,9 @@ import type {
   Ticket,
   VideoEngine,
 } from '../contract.ts'
-import { ask, send } from '../http/call.ts'
+import { callEngine, send } from '../http/call.ts'
 import { multipart } from '../http/multipart.ts'
-import { refuseUnsupported, renderMode } from '../refuse-unsupported.ts'
+import { rejectUnsupportedInput, renderMode } from '../reject-unsupported.ts'
 import { openClip } from '../reply/open-clip.ts'
 import { accepted } from '../reply/read.ts'
 import { clipSize, frameCount, LENGTH_RULES } from './clip-size.ts'
@@ -95,7 +95,7 @@ export function comfyuiVideo(options: ComfyuiOptions, { config_dir }: Pick<Engin
     capabilities: () => capabilities,
 
     async start(request, signal) {
-      refuseUnsupported(request, capabilities)
+      rejectUnsupportedInput(request, capabilities)
       const prompt_id = promptId(request.attempt_id)
       if ((await findRender(client, prompt_id, signal)) !== null) return { prompt_id }
       const files = await uploadInputs(client, request, { prompt_id, timeout_ms }, signal)
@@ -126,7 +126,10 @@ export function comfyuiVideo(options: ComfyuiOptions, { config_dir }: Pick<Engin
 }
 
 /** Workflows that cannot be read, or do not fit their mode, and options that contradict each other. */
-export function comfyuiMistakes(options: ComfyuiOptions, { config_dir }: Pick<EngineEnv, 'config_dir'>): Mistake[] {
+export function comfyuiMistakes(
+  options: ComfyuiOptions,
+  { config_dir }: Pick<EngineEnv, 'config_dir'>,
+): EntryMistake[] {
   const modes = readModes(options, config_dir)
   const mistakes = modes.flatMap((each) => {
     const found = 'mistake' in each ? [each.mistake] : workflowMistakes(each.workflow, each.mode, options.output_node)
@@ -203,7 +206,7 @@ async function uploadInputs(
       { name: 'type', text: 'input' },
       { name: 'overwrite', text: 'true' },
     ])
-    const { json } = await ask(client, { method: 'POST', path: '/upload/image', body, timeout_ms }, signal)
+    const { json } = await callEngine(client, { method: 'POST', path: '/upload/image', body, timeout_ms }, signal)
     const { name: stored, subfolder } = asRecord(json) ?? {}
     if (typeof stored !== 'string') throw unreadableReply('it names no file')
     uploaded.set(name, typeof subfolder === 'string' && subfolder !== '' ? `${subfolder}/${stored}` : stored)

@@ -24,7 +24,7 @@ export function fillWorkflow(workflow: Workflow, values: PlaceholderValues): Wor
  */
 export function pruneWorkflow(workflow: Workflow, isPresent: (name: string) => boolean): Workflow {
   const isAbsent = (name: string) => isFileName(name) && !isPresent(name)
-  let removed = idsWhere(workflow, ({ inputs }) => placeholdersIn(inputs).some(isAbsent))
+  let removed = idsWhere(workflow, ({ inputs }) => workflowPlaceholders(inputs).some(isAbsent))
   let left = workflow
   while (removed.size > 0) {
     const before = left
@@ -42,10 +42,10 @@ export function pruneWorkflow(workflow: Workflow, isPresent: (name: string) => b
 }
 
 /** The names of all placeholders in a value, known or not. */
-export function placeholdersIn(value: JsonValue): string[] {
+export function workflowPlaceholders(value: JsonValue): string[] {
   if (typeof value === 'string') return [...value.matchAll(PLACEHOLDER)].map(([, name]) => name!)
-  if (Array.isArray(value)) return value.flatMap(placeholdersIn)
-  return isRecord(value) ? Object.values(value).flatMap((member) => placeholdersIn(member as JsonValue)) : []
+  if (Array.isArray(value)) return value.flatMap(workflowPlaceholders)
+  return isRecord(value) ? Object.values(value).flatMap((member) => workflowPlaceholders(member as JsonValue)) : []
 }
 
 export function isKnownName(name: string): boolean {

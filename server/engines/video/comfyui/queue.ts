@@ -2,10 +2,10 @@ import { setTimeout as wait } from 'node:timers/promises'
 import { asRecord } from '../../../platform/json/record.ts'
 import type { EngineClient } from '../../../platform/outbound/client.ts'
 import { statusError, unreadableReply } from '../../reply-error.ts'
-import { ask, send } from '../http/call.ts'
+import { callEngine, send } from '../http/call.ts'
 
 /** Where a render is. `ahead` counts the renders before it. */
-export type Place =
+export type QueuePlace =
   | { in: 'history'; entry: Record<string, unknown> }
   | { in: 'running' }
   | { in: 'pending'; ahead: number }
@@ -14,7 +14,7 @@ export type Place =
  * Looks a render up by its id; null when ComfyUI does not know it. A render moves from the queue to the history in one step, so the
  * history is asked again before that answer.
  */
-export async function findRender(client: EngineClient, id: string, signal: AbortSignal): Promise<Place | null> {
+export async function findRender(client: EngineClient, id: string, signal: AbortSignal): Promise<QueuePlace | null> {
   return (
     (await findInHistory(client, id, signal)) ??
     (await findInQueue(client, id, signal)) ??
@@ -41,16 +41,16 @@ export async function stopRender(client: EngineClient, id: string, signal: Abort
 const LOOKS_MAX = 6
 const LOOK_MS = 250
 
-async function findInHistory(client: EngineClient, id: string, signal: AbortSignal): Promise<Place | null> {
-  const { json } = await ask(client, { method: 'GET', path: `/history/${id}` }, signal)
+async function findInHistory(client: EngineClient, id: string, signal: AbortSignal): Promise<QueuePlace | null> {
+  const { json } = await callEngine(client, { method: 'GET', path: `/history/${id}` }, signal)
   const history = asRecord(json)
   if (history === null) throw unreadableReply('it is not a JSON object')
   const entry = asRecord(history[id])
   return entry === null ? null : { in: 'history', entry }
 }
 
-async function findInQueue(client: EngineClient, id: string, signal: AbortSignal): Promise<Place | null> {
-  const { json } = await ask(client, { method: 'GET', path: '/queue' }, signal)
+async function findInQueue(client: EngineClient, id: string, signal: AbortSignal): Promise<QueuePlace | null> {
+  const { json } = await callEngine(client, { method: 'GET', path: '/queue' }, signal)
   const { queue_running: running, queue_pending: pending } = asRecord(json) ?? {}
   if (!Array.isArray(running) || !Array.isArray(pending)) throw unreadableReply('it is not a queue')
   if (running.some((item) => idOf(item) === id)) return { in: 'running' }

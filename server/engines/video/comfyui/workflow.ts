@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { isRecord } from '../../../platform/json/record.ts'
 import type { RenderMode } from '../contract.ts'
-import { isKnownName, isLink, placeholdersIn, pruneWorkflow, type Workflow } from './placeholders.ts'
+import { isKnownName, isLink, pruneWorkflow, type Workflow, workflowPlaceholders } from './placeholders.ts'
 
 /** Reads one `workflows` option: a file by its path, relative to `config_dir`, or the workflow itself. */
 export function readWorkflow(setting: unknown, config_dir: string): { workflow: Workflow } | { mistake: string } {
@@ -69,7 +69,7 @@ function outputMistakes(workflow: Workflow, mode: RenderMode, output_node: strin
 }
 
 function namesIn(workflow: Workflow): string[] {
-  return Object.values(workflow).flatMap(({ inputs }) => placeholdersIn(inputs))
+  return Object.values(workflow).flatMap(({ inputs }) => workflowPlaceholders(inputs))
 }
 
 function asWorkflow(value: unknown): { workflow: Workflow } | { mistake: string } {

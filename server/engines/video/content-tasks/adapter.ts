@@ -1,21 +1,21 @@
 import Type from 'typebox'
 import { type EngineClient, engineClient } from '../../../platform/outbound/client.ts'
 import { BaseUrl, Origin } from '../../base-url.ts'
-import type { Mistake } from '../../engine-entry.ts'
+import type { EntryMistake } from '../../engine-entry.ts'
 import { EngineError } from '../../engine-error.ts'
 import { CapabilityOptions, capabilityMistakes, narrowCapabilities, type Protocol } from '../capabilities.ts'
 import type { RenderRequest, Ticket, VideoEngine } from '../contract.ts'
 import { send } from '../http/call.ts'
 import { jsonWithDataUrls } from '../http/data-url.ts'
 import { type ListPage, recoverFromList, startedRenders } from '../recover-from-list.ts'
-import { refuseUnsupported } from '../refuse-unsupported.ts'
+import { rejectUnsupportedInput } from '../reject-unsupported.ts'
 import { type ClipPlace, openClip, outputUrl } from '../reply/open-clip.ts'
-import { readCancel, readList, readStart, readState, refuseShortened } from '../reply/read.ts'
+import { readCancelReply, readList, readStart, readState, refuseShortened } from '../reply/read.ts'
 import { isRenderId } from '../reply/view.ts'
 import { arkDialect } from './dialects/ark.ts'
-import type { Dialect } from './dialects/dialect.ts'
+import type { TaskDialect } from './dialects/dialect.ts'
 import { minimaxDialect } from './dialects/minimax.ts'
-import { hasSeed, isTaskOf } from './listed-task.ts'
+import { hasSeedOfTask, isTaskOf } from './listed-task.ts'
 import { refuseMedia } from './media-limits.ts'
 import { asked, OMITTABLE, writeStart } from './write-start.ts'
 
@@ -72,7 +72,7 @@ export function contentTasks(options: ContentTasksOptions): VideoEngine {
   async function cancel(ticket: Ticket, signal = new AbortController().signal): Promise<boolean> {
     const id = readTicket(ticket)
     const reply = await send(client, { method: 'DELETE', path: taskPath(paths.cancel, id) }, signal)
-    const end = readCancel(reply, dialect.words)
+    const end = readCancelReply(reply, dialect.words)
     if (end === 'stopped') return true
     const state = await askState(id, signal)
     if (state.state !== 'running') return true
@@ -84,7 +84,7 @@ export function contentTasks(options: ContentTasksOptions): VideoEngine {
     capabilities,
 
     async start(request, signal) {
-      refuseUnsupported(request, capabilities(request.model))
+      rejectUnsupportedInput(request, capabilities(request.model))
       refuseMedia(request, dialect.media_limits(request.model))
       const timeout_ms = (options.start_timeout_seconds ?? START_SECONDS) * 1000
       const written = await startBody(options, request)
@@ -102,7 +102,7 @@ export function contentTasks(options: ContentTasksOptions): VideoEngine {
         keyOf: (id) => renderKey(address, dialect, id),
         readPage: pageReader(client, dialect),
         match: (view) => isTaskOf(view, task),
-        isMarked: (view) => hasSeed(view, task),
+        isMarked: (view) => hasSeedOfTask(view, task),
       })
       if (typeof recovery === 'string') return recovery
       return { found: { id: recovery.id }, certain: recovery.certain }
@@ -138,7 +138,7 @@ export function contentTasks(options: ContentTasksOptions): VideoEngine {
 }
 
 /** Options that contradict each other or the dialect. */
-export function contentTasksMistakes(options: ContentTasksOptions): Mistake[] {
+export function contentTasksMistakes(options: ContentTasksOptions): EntryMistake[] {
   const { dialect: name, base_url, path_prefix, resolution, model, seconds } = options
   const dialect = DIALECTS[name]
   const protocol = protocolOf(options, model ?? '')
@@ -157,7 +157,7 @@ export function contentTasksMistakes(options: ContentTasksOptions): Mistake[] {
   return mistakes
 }
 
-const DIALECTS: Record<ContentTasksOptions['dialect'], Dialect> = { minimax: minimaxDialect, ark: arkDialect }
+const DIALECTS: Record<ContentTasksOptions['dialect'], TaskDialect> = { minimax: minimaxDialect, ark: arkDialect }
 
 /** A start carries the media with it, up to some hundred megabytes. */
 const START_SECONDS = 300
@@ -199,7 +199,7 @@ async function startBody(options: ContentTasksOptions, request: RenderRequest) {
 }
 
 /** Reads the list page by page, newest first. */
-function pageReader(client: EngineClient, dialect: Dialect): () => Promise<ListPage> {
+function pageReader(client: EngineClient, dialect: TaskDialect): () => Promise<ListPage> {
   let page_num = 0
   let seen = 0
   return async () => {
@@ -217,7 +217,7 @@ function pageReader(client: EngineClient, dialect: Dialect): () => Promise<ListP
 }
 
 /** The same for every entry of the configuration that leads to this engine. */
-function renderKey(address: string, { paths }: Dialect, id: string): string {
+function renderKey(address: string, { paths }: TaskDialect, id: string): string {
   return `${new URL(address).href.replace(/\/+$/, '')}${paths.start}/${id}`
 }
 

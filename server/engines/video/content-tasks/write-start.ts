@@ -1,22 +1,22 @@
 import type { RenderInput, RenderRequest } from '../contract.ts'
-import { renderMode } from '../refuse-unsupported.ts'
-import type { Dialect } from './dialects/dialect.ts'
-import type { Asked } from './listed-task.ts'
+import { renderMode } from '../reject-unsupported.ts'
+import type { TaskDialect } from './dialects/dialect.ts'
+import type { TaskRequest } from './listed-task.ts'
 
 /** Members of a start that not every model takes. */
 export const OMITTABLE = ['ratio', 'resolution', 'generate_audio', 'seed', 'watermark'] as const
 type Omittable = (typeof OMITTABLE)[number]
 
 /** The members of a start that a list may show again, without those that the model does not take. */
-export function asked(dialect: Dialect, request: RenderRequest, omit: readonly Omittable[] = []): Asked {
+export function asked(dialect: TaskDialect, request: RenderRequest, omit: readonly Omittable[] = []): TaskRequest {
   const ratio = askedRatio(request)
   const { model, seconds: duration } = request
-  return { model, duration, ...without({ ...(ratio && { ratio }), ...dialect.extra(request) }, omit) } as Asked
+  return { model, duration, ...without({ ...(ratio && { ratio }), ...dialect.extra(request) }, omit) } as TaskRequest
 }
 
 /** The body of a start: the prompt as its only text, then the media in their order. */
 export async function writeStart(
-  dialect: Dialect,
+  dialect: TaskDialect,
   request: RenderRequest,
   { resolution, omit, urlOf }: StartOptions,
 ): Promise<object> {

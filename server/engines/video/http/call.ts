@@ -12,7 +12,7 @@ export async function send(client: EngineClient, call: EngineCall, signal: Abort
 }
 
 /** The reply to one call that succeeded. Throws EngineError when there is none, or it refuses. */
-export async function ask(client: EngineClient, call: EngineCall, signal: AbortSignal): Promise<EngineReply> {
+export async function callEngine(client: EngineClient, call: EngineCall, signal: AbortSignal): Promise<EngineReply> {
   const reply = await send(client, call, signal)
   accepted(reply, {})
   return reply

@@ -1,19 +1,27 @@
 import Type from 'typebox'
 import { isRecord } from '../../../platform/json/record.ts'
 import { BaseUrl, baseUrlMistakes, Origin, withVersion } from '../../base-url.ts'
-import type { Mistake } from '../../engine-entry.ts'
+import type { EntryMistake } from '../../engine-entry.ts'
 import { EngineError } from '../../engine-error.ts'
 import { unreadableReply } from '../../reply-error.ts'
 import { CapabilityOptions } from '../capabilities.ts'
 import type { JsonValue, RenderRequest, Ticket, VideoEngine } from '../contract.ts'
 import { jsonWithDataUrls } from '../http/data-url.ts'
-import { refuseUnsupported } from '../refuse-unsupported.ts'
+import { rejectUnsupportedInput } from '../reject-unsupported.ts'
 import { openClip } from '../reply/open-clip.ts'
 import { refuseShortened } from '../reply/read.ts'
 import { placeholdersIn } from '../template.ts'
-import { type Connection, connect, type Dialect, type Encode } from './connection.ts'
+import { type CatalogConnection, connect, type Encode, type QueueDialect } from './connection.ts'
 import { falDialect } from './fal.ts'
-import { fillInput, inputCapabilities, inputMistakes, MODES, modelInput, plainInput, type Template } from './input.ts'
+import {
+  fillInput,
+  INPUT_MODES,
+  inputCapabilities,
+  inputMistakes,
+  modelInput,
+  plainInput,
+  type Template,
+} from './input.ts'
 import { replicateDialect } from './replicate.ts'
 
 const InputTemplate = Type.Unsafe<Template>({
@@ -44,7 +52,7 @@ export const QueueOptions = Type.Object(
     model: Type.Optional(Model),
     input: InputTemplate,
     by_mode: Type.Optional(
-      Type.Partial(Type.Record(Type.Enum([...MODES]), ModeInput), { additionalProperties: false }),
+      Type.Partial(Type.Record(Type.Enum([...INPUT_MODES]), ModeInput), { additionalProperties: false }),
     ),
     ...CapabilityOptions,
     references_max: Type.Optional(
@@ -73,7 +81,7 @@ export function queueVideo(options: QueueOptions): VideoEngine {
     capabilities: () => capabilities,
 
     async start(request, signal) {
-      refuseUnsupported(request, capabilities)
+      rejectUnsupportedInput(request, capabilities)
       const { model, template } = modelInput(options, request)
       const { encode, urlOf } = transportOf(options)
       const input = await fillInput(template, request, urlOf)
@@ -125,7 +133,7 @@ function urlIn(output: JsonValue): string | null {
 }
 
 /** The output of a finished render whose result could not be had when it was polled. Throws EngineError. */
-async function outputOf(dialect: Dialect, ticket: Ticket, signal: AbortSignal): Promise<JsonValue> {
+async function outputOf(dialect: QueueDialect, ticket: Ticket, signal: AbortSignal): Promise<JsonValue> {
   const result = await dialect.result?.(ticket, signal)
   if (result?.state === 'succeeded') return result.output
   if (result?.state === 'failed') throw result.error
@@ -133,14 +141,17 @@ async function outputOf(dialect: Dialect, ticket: Ticket, signal: AbortSignal): 
 }
 
 /** Templates and options that contradict each other or the dialect. */
-export function queueMistakes(options: QueueOptions): Mistake[] {
+export function queueMistakes(options: QueueOptions): EntryMistake[] {
   const mistakes = [...inputMistakes(options), ...baseUrlMistakes('base_url', options.base_url)]
   if (options.cancel_after_seconds !== undefined && options.dialect !== 'replicate')
     mistakes.push({ path: 'cancel_after_seconds', message: `The dialect ${options.dialect} has no such limit.` })
   return mistakes
 }
 
-const DIALECTS: Record<QueueOptions['dialect'], (connection: Connection, options: QueueOptions) => Dialect> = {
+const DIALECTS: Record<
+  QueueOptions['dialect'],
+  (connection: CatalogConnection, options: QueueOptions) => QueueDialect
+> = {
   fal: falDialect,
   replicate: replicateDialect,
 }
@@ -158,7 +169,7 @@ function remember(started: Started, id: string, start: Start): void {
   if (started.size > STARTED_MAX) started.delete(started.keys().next().value!)
 }
 
-function open({ dialect, base_url, api_key, headers = {} }: QueueOptions): Connection {
+function open({ dialect, base_url, api_key, headers = {} }: QueueOptions): CatalogConnection {
   const scheme = dialect === 'fal' ? 'Key' : 'Bearer'
   const address = base_url ?? (dialect === 'fal' ? 'https://queue.fal.run' : 'https://api.replicate.com')
   const credential: Record<string, string> = api_key ? { authorization: `${scheme} ${api_key}` } : {}

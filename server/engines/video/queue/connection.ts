@@ -4,13 +4,13 @@ import { EngineError } from '../../engine-error.ts'
 import type { JsonValue, RenderState, Ticket } from '../contract.ts'
 
 /** A connection to one catalog: calls go below `address` and nowhere else. */
-export type Connection = { client: EngineClient; address: string }
+export type CatalogConnection = { client: EngineClient; address: string }
 
 /** A body in which files may be `data:` URLs that are read only while it is sent. */
 export type Encode = (json: object) => Pick<EngineCall, 'json' | 'body'>
 
 /** One way of queuing renders: how they are begun, followed, canceled and, where there is a list, found again. */
-export type Dialect = {
+export type QueueDialect = {
   cancel: 'queued' | 'any'
   /** `json` is the reply. */
   start(start: StartCall, signal: AbortSignal): Promise<{ ticket: JsonValue; json: unknown }>
@@ -28,7 +28,7 @@ export type Dialect = {
 export type StartCall = { model: string; input: object; encode: Encode; timeout_ms: number }
 export type ListQuery = { model: string; input: { [name: string]: JsonValue }; since: Date }
 
-export function connect(options: { base_url: string; headers: Record<string, string> }): Connection {
+export function connect(options: { base_url: string; headers: Record<string, string> }): CatalogConnection {
   const address = options.base_url.replace(/\/+$/, '')
   return { address, client: engineClient({ base_url: address, headers: options.headers }) }
 }
@@ -37,7 +37,7 @@ export function connect(options: { base_url: string; headers: Record<string, str
  * The path of a URL from a reply, below the configured address. Any other place would get the credential: EngineError `permanent`, and
  * a render may have begun.
  */
-export function pathOf({ client, address }: Connection, url: string): string {
+export function pathBelow({ client, address }: CatalogConnection, url: string): string {
   const root = new URL(address).pathname.replace(/\/+$/, '')
   const { pathname, search } = URL.canParse(url) ? new URL(url) : { pathname: '', search: '' }
   if (client.owns(url) && pathname.startsWith(`${root}/`)) return pathname.slice(root.length) + search

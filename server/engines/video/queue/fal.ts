@@ -6,19 +6,19 @@ import type { RenderState, Ticket } from '../contract.ts'
 import { send } from '../http/call.ts'
 import { isBlocked } from '../reply/blocked.ts'
 import { findVideoUrl } from '../reply/clip-url.ts'
-import { complaintIn, failureError, refusalError, type Words } from '../reply/complaint.ts'
-import { moderationError, noVideo, readCancel, readStart, readState } from '../reply/read.ts'
-import { isRenderId, type View, viewOf } from '../reply/view.ts'
-import { type Connection, type Dialect, notATicket, pathOf } from './connection.ts'
+import { complaintIn, failureError, type ProtocolWords, refusalError } from '../reply/complaint.ts'
+import { moderationError, noVideo, readCancelReply, readStart, readState } from '../reply/read.ts'
+import { isRenderId, type ReplyView, viewOf } from '../reply/view.ts'
+import { type CatalogConnection, notATicket, pathBelow, type QueueDialect } from './connection.ts'
 
 /**
  * fal's queue. The URLs of a request are stored as the engine gave them. It documents neither a list nor an idempotency key.
  * Sources: https://fal.ai/docs/api-reference/inference-api, https://www.npmjs.com/package/@fal-ai/client/v/1.10.1
  */
-export function falDialect(connection: Connection): Dialect {
+export function falDialect(connection: CatalogConnection): QueueDialect {
   const { client } = connection
   const get = (url: string, signal: AbortSignal) =>
-    send(client, { method: 'GET', path: pathOf(connection, url) }, signal)
+    send(client, { method: 'GET', path: pathBelow(connection, url) }, signal)
 
   return {
     cancel: 'queued',
@@ -28,7 +28,7 @@ export function falDialect(connection: Connection): Dialect {
       const reply = await send(client, { method: 'POST', path, timeout_ms, ...encode(input) }, signal)
       const request_id = readStart(reply, WORDS)
       const ticket = { request_id, ...(urlsIn(viewOf(reply.json)) ?? defaultUrls(connection, model, request_id)) }
-      for (const url of [ticket.status_url, ticket.response_url, ticket.cancel_url]) pathOf(connection, url)
+      for (const url of [ticket.status_url, ticket.response_url, ticket.cancel_url]) pathBelow(connection, url)
       return { ticket, json: reply.json }
     },
 
@@ -56,8 +56,8 @@ export function falDialect(connection: Connection): Dialect {
       if (before.state === 'lost') return true
       // A runner decides for itself what to make of the signal: a render that runs is not stopped for certain.
       if (before.state !== 'running' || !before.queued) return false
-      const reply = await send(client, { method: 'PUT', path: pathOf(connection, cancel_url) }, signal)
-      const end = readCancel(reply, WORDS)
+      const reply = await send(client, { method: 'PUT', path: pathBelow(connection, cancel_url) }, signal)
+      const end = readCancelReply(reply, WORDS)
       if (typeof end === 'string') return true
       if (reply.status === 400) return false
       throw end
@@ -71,7 +71,7 @@ type FalUrls = { status_url: string; response_url: string; cancel_url: string }
 type FalTicket = FalUrls & { request_id: string }
 
 /** The URLs of a request, whatever is around them; null when one is missing. */
-function urlsIn({ layers }: View): FalUrls | null {
+function urlsIn({ layers }: ReplyView): FalUrls | null {
   const [found] = layers.flatMap(({ members }) => {
     const [status_url, response_url, cancel_url] = ['status', 'response', 'cancel'].map((name) =>
       members.get(`${name}url`),
@@ -83,7 +83,7 @@ function urlsIn({ layers }: View): FalUrls | null {
 }
 
 /** Where a request is that came without URLs: below the first two parts of its model. Source: @fal-ai/client, queue. */
-function defaultUrls({ address }: Connection, model: string, id: string): FalUrls {
+function defaultUrls({ address }: CatalogConnection, model: string, id: string): FalUrls {
   const app = model.split('/').slice(0, 2).map(encodeURIComponent).join('/')
   const response_url = `${address}/${app}/requests/${encodeURIComponent(id)}`
   return { status_url: `${response_url}/status`, response_url, cancel_url: `${response_url}/cancel` }
@@ -97,7 +97,7 @@ function readTicket(ticket: Ticket): FalTicket {
 }
 
 /** Refusals are `{detail: [{loc, msg, type}]}`, or `{detail: text}`. Source: https://fal.ai/docs/model-apis/errors */
-const WORDS: Words = {
+const WORDS: ProtocolWords = {
   codes: [[/^(image|video|audio|file)_|^unsupported_(image|video|audio)|^face_detection/, 'media']],
   media_params: /(image|video|audio|frame|reference)(s|_urls?|_\d+)?(\.|$)/i,
 }

@@ -1,14 +1,14 @@
-import type { Mistake } from '../../engine-entry.ts'
+import type { EntryMistake } from '../../engine-entry.ts'
 import { EngineError } from '../../engine-error.ts'
 import { type CapabilityOptions, capabilityMistakes, narrowCapabilities, type Protocol } from '../capabilities.ts'
 import type { Capabilities, JsonValue, RenderInput, RenderMode, RenderRequest } from '../contract.ts'
-import { renderMode } from '../refuse-unsupported.ts'
+import { renderMode } from '../reject-unsupported.ts'
 import { fillTemplate, placeholdersIn, type TemplateValues, unknownPlaceholders } from '../template.ts'
 import { listedRatio } from '../videos-api/dialects/sizes.ts'
 
 export type Template = { [name: string]: JsonValue }
-export const MODES = ['first_frame', 'last_frame', 'both_frames', 'references'] as const
-type Mode = (typeof MODES)[number]
+export const INPUT_MODES = ['first_frame', 'last_frame', 'both_frames', 'references'] as const
+type Mode = (typeof INPUT_MODES)[number]
 
 /** What of an entry decides the input of a render. `by_mode`: where a mode has a model, or an input, of its own. */
 export type InputOptions = CapabilityOptions & {
@@ -76,11 +76,11 @@ export function inputCapabilities(
 }
 
 /** Templates that cannot say what a render asks for. */
-export function inputMistakes(options: InputOptions): Mistake[] {
+export function inputMistakes(options: InputOptions): EntryMistake[] {
   const protocol = carriedBy(options, { media: 'data_url', cancel: 'none', idempotency: 'none' })
   return [
     ...templatesOf(options).flatMap(([path, template]) => templateMistakes(options, path, template)),
-    ...MODES.filter((mode) => options.by_mode?.[mode] !== undefined && !carries(options, mode)).map((mode) => ({
+    ...INPUT_MODES.filter((mode) => options.by_mode?.[mode] !== undefined && !carries(options, mode)).map((mode) => ({
       path: `by_mode.${mode}`,
       message: `Its input needs ${NEEDED[mode]}.`,
     })),
@@ -95,7 +95,7 @@ const NEEDED: Record<Mode, string> = {
   references: '{{reference_images}} or {{reference_videos}}',
 }
 
-function templateMistakes(options: InputOptions, path: string, template: Template): Mistake[] {
+function templateMistakes(options: InputOptions, path: string, template: Template): EntryMistake[] {
   const names = placeholdersIn(template)
   const fixed = options.seconds !== undefined && options.seconds[0] === options.seconds[1]
   const mistakes = unknownPlaceholders(template, PLACEHOLDERS, path)
@@ -110,7 +110,7 @@ function templateMistakes(options: InputOptions, path: string, template: Templat
 }
 
 function templatesOf({ input, by_mode = {} }: InputOptions): Array<[path: string, template: Template]> {
-  const own = MODES.flatMap((mode): Array<[string, Template]> => {
+  const own = INPUT_MODES.flatMap((mode): Array<[string, Template]> => {
     const template = by_mode[mode]?.input
     return template === undefined ? [] : [[`by_mode.${mode}.input`, template]]
   })

@@ -2,19 +2,19 @@ import { isDeepStrictEqual } from 'node:util'
 import { isRecord } from '../../../platform/json/record.ts'
 import { unreadableReply } from '../../reply-error.ts'
 import type { JsonValue, Ticket } from '../contract.ts'
-import { ask, send } from '../http/call.ts'
-import { readCancel, readPoll, readStart } from '../reply/read.ts'
+import { callEngine, send } from '../http/call.ts'
+import { readCancelReply, readPoll, readStart } from '../reply/read.ts'
 import { isRenderId, listIn, memberOf, viewOf } from '../reply/view.ts'
-import { type Connection, type Dialect, type ListQuery, notATicket, pathOf } from './connection.ts'
+import { type CatalogConnection, type ListQuery, notATicket, pathBelow, type QueueDialect } from './connection.ts'
 
 /**
  * Replicate's predictions. A model is `owner/name`, or a version: `owner/name:version` or its 64 hexadecimal digits. `cancel_after_seconds`:
  * how long a prediction may take there. Sources: https://replicate.com/docs/reference/http, https://www.npmjs.com/package/replicate/v/1.4.0
  */
 export function replicateDialect(
-  connection: Connection,
+  connection: CatalogConnection,
   { cancel_after_seconds }: { cancel_after_seconds?: number },
-): Dialect {
+): QueueDialect {
   const { client } = connection
   const headers: Record<string, string> =
     cancel_after_seconds === undefined ? {} : { 'cancel-after': `${cancel_after_seconds}s` }
@@ -41,7 +41,7 @@ export function replicateDialect(
 
     async cancelRender(ticket, signal) {
       const reply = await send(client, { method: 'POST', path: `${predictionPath(ticket)}/cancel` }, signal)
-      const end = readCancel(reply, WORDS)
+      const end = readCancelReply(reply, WORDS)
       if (typeof end !== 'string') throw end
       return end === 'gone' || memberOf(viewOf(reply.json), ['status']) !== 'succeeded'
     },
@@ -53,7 +53,7 @@ export function replicateDialect(
 
 /** Looks through the account's predictions, newest first, for those begun since with this model and input. */
 async function findPredictions(
-  connection: Connection,
+  connection: CatalogConnection,
   { model, input, since }: ListQuery,
 ): Promise<{ tickets: JsonValue[]; complete: boolean }> {
   const earliest = since.getTime() - CLOCK_TOLERANCE_MS
@@ -61,7 +61,7 @@ async function findPredictions(
   let complete = true
   let path: string | null = '/predictions'
   for (let pages = 0; pages < PAGES_MAX; pages++) {
-    const reply = await ask(connection.client, { method: 'GET', path }, new AbortController().signal)
+    const reply = await callEngine(connection.client, { method: 'GET', path }, new AbortController().signal)
     const page = viewOf(reply.json)
     const results = listIn(page)
     if (results === null) throw unreadableReply('it is not a list')
@@ -75,7 +75,7 @@ async function findPredictions(
     }
     const next = memberOf(page, ['next'])
     if (typeof next !== 'string') return { tickets: [...found.values()], complete }
-    path = pathOf(connection, next)
+    path = pathBelow(connection, next)
   }
   return { tickets: [...found.values()], complete: false }
 }

@@ -3,10 +3,10 @@ import type { EngineReply } from '../../../platform/outbound/client.ts'
 import { EngineError, type EngineErrorKind } from '../../engine-error.ts'
 import { type Meaning, meaningOfCode, meaningOfText, plainWord } from '../../error-words.ts'
 import { isUnsettled, MEDIA_PARAM, printable, retryAfterSeconds, statusKind } from '../../reply-error.ts'
-import { isFilled, type Layer, ownId, type View } from './view.ts'
+import { isFilled, ownId, type ReplyLayer, type ReplyView } from './view.ts'
 
 /** What one protocol calls things, where that does not follow from what most engines call them. */
-export type Words = {
+export type ProtocolWords = {
   /** The engine's own codes: what they mean there, before what they mean everywhere. */
   codes?: ReadonlyArray<readonly [pattern: RegExp, meaning: Meaning]>
   /** Members of a request that are media, as a refusal names them. */
@@ -26,7 +26,7 @@ type Complaint = {
   http: number | null
 }
 
-export function complaintIn({ layers }: Pick<View, 'layers'>): Complaint {
+export function complaintIn({ layers }: Pick<ReplyView, 'layers'>): Complaint {
   const parts = layers.map(complaintOf)
   return {
     has_error: parts.some(({ has_error }) => has_error),
@@ -39,7 +39,7 @@ export function complaintIn({ layers }: Pick<View, 'layers'>): Complaint {
 }
 
 /** The error behind a reply that refuses, whatever its status. The message is ours alone: engines repeat prompts in theirs. */
-export function refusalError({ status, headers }: EngineReply, view: View, words: Words): EngineError {
+export function refusalError({ status, headers }: EngineReply, view: ReplyView, words: ProtocolWords): EngineError {
   const complaint = complaintIn(view)
   const isStatus = status < 200 || status > 299
   const http = isStatus ? status : complaint.http
@@ -56,7 +56,7 @@ export function refusalError({ status, headers }: EngineReply, view: View, words
 }
 
 /** The error of a render that the engine reports as failed. */
-export function failureError(view: View, words: Words): EngineError {
+export function failureError(view: ReplyView, words: ProtocolWords): EngineError {
   const complaint = complaintIn(view)
   const meaning = meaningOf(complaint, words)
   const byStatus = complaint.http === null ? 'rejected' : statusKind(complaint.http)
@@ -69,12 +69,12 @@ export function failureError(view: View, words: Words): EngineError {
 }
 
 /** What a complaint means, by the engine's own codes first; null when it means nothing known. */
-export function meaningOf(complaint: Complaint, words: Words): Meaning | null {
+export function meaningOf(complaint: Complaint, words: ProtocolWords): Meaning | null {
   return ownMeaning(complaint, words) ?? generalMeaning(complaint, { with_texts: true })
 }
 
 /** Whether a reply says that there is no such render, in place of a view of it. */
-export function meansGone({ status }: EngineReply, view: View): boolean {
+export function meansGone({ status }: EngineReply, view: ReplyView): boolean {
   if (status === 404 || status === 410) return true
   if ([401, 402, 403, 408, 425, 429].includes(status)) return false
   const { codes, texts, http, is_error } = complaintIn(view)
@@ -101,7 +101,7 @@ const KINDS: Record<Meaning, EngineErrorKind> = {
 /** Texts beside these statuses are about credentials, paths and rates, not about the render. */
 const ABOUT_THE_CALL: ReadonlySet<number> = new Set([401, 402, 404, 405, 429])
 
-function ownMeaning({ codes }: Complaint, words: Words): Meaning | null {
+function ownMeaning({ codes }: Complaint, words: ProtocolWords): Meaning | null {
   return codes.flatMap((code) => words.codes?.find(([pattern]) => pattern.test(code))?.[1] ?? [])[0] ?? null
 }
 
@@ -119,7 +119,7 @@ function refusalKind(meaning: Meaning | null, http: number | null, { texts }: Co
   return decides ? KINDS[meaning] : statusKind(http)
 }
 
-type Read = { kind: EngineErrorKind; meaning: Meaning | null; words: Words }
+type Read = { kind: EngineErrorKind; meaning: Meaning | null; words: ProtocolWords }
 
 function detailsOf({ codes, params }: Complaint, { kind, meaning, words: { media_params } }: Read) {
   const isParam = (param: string) => MEDIA_PARAM.test(param) || (media_params?.test(param) ?? false)
@@ -145,7 +145,7 @@ const TEXTS = [
 const MORE_TEXTS = ['taskstatusmsg', 'statusmsg', 'statusmessage', 'detail', 'details']
 const FINE = new Set(['', 'success', 'successful', 'succeed', 'succeeded', 'ok', 'completed', 'accepted', 'created'])
 
-function complaintOf({ members }: Layer): Complaint {
+function complaintOf({ members }: ReplyLayer): Complaint {
   const { error, detail } = { error: errorInText(members.get('error')), detail: members.get('detail') }
   const errors = members.get('errors')
   const first = [error, detail, errors].map((value) => asRecord(Array.isArray(value) ? value[0] : value) ?? {})

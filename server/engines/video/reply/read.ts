@@ -4,9 +4,9 @@ import { retryAfterSeconds, unreadableReply } from '../../reply-error.ts'
 import type { RenderRequest, RenderState } from '../contract.ts'
 import { isBlocked } from './blocked.ts'
 import { findVideoUrl } from './clip-url.ts'
-import { complaintIn, failureError, meaningOf, meansGone, refusalError, type Words } from './complaint.ts'
-import { type Stage, stageOf } from './stage.ts'
-import { isStamped, listIn, memberOf, progressIn, secondsIn, type View, viewOf } from './view.ts'
+import { complaintIn, failureError, meaningOf, meansGone, type ProtocolWords, refusalError } from './complaint.ts'
+import { type RenderStage, renderStageOf } from './stage.ts'
+import { isStamped, listIn, memberOf, progressIn, type ReplyView, secondsIn, viewOf } from './view.ts'
 
 /** `queued`: the engine has not begun to work on it. */
 type ReadState = RenderState & { queued?: true }
@@ -15,7 +15,7 @@ type ReadState = RenderState & { queued?: true }
  * The id of the render in the reply to a start, as text. Throws EngineError: a refusal inside a reply of status 200 is a refusal, and a
  * reply without an id or an error leaves open what was begun.
  */
-export function readStart(reply: EngineReply, words: Words): string {
+export function readStart(reply: EngineReply, words: ProtocolWords): string {
   const view = accepted(reply, words)
   if (view.id !== null) return view.id
   if (['moderation', 'busy'].includes(meaningOf(complaintIn(view), words) ?? '')) throw refusalError(reply, view, words)
@@ -26,10 +26,10 @@ export function readStart(reply: EngineReply, words: Words): string {
  * The view in a reply that does not refuse. Throws EngineError. An error beside the state of a render is that render's: only its next poll
  * shows what became of it.
  */
-export function accepted(reply: EngineReply, words: Words): View {
+export function accepted(reply: EngineReply, words: ProtocolWords): ReplyView {
   const view = viewOf(reply.json)
   if (!isSuccess(reply)) throw refusalError(reply, view, words)
-  const stage = view.status === null ? null : stageOf(view.status)
+  const stage = view.status === null ? null : renderStageOf(view.status)
   const hasFailed = stage === 'failed' || stage === 'blocked' || stage === 'gone'
   const isAboutRender = view.status !== null && (!hasFailed || view.has_own_id)
   if (!isAboutRender && (hasFailed || complaintIn(view).is_error)) throw refusalError(reply, view, words)
@@ -55,7 +55,7 @@ export async function refuseShortened(
 const LENGTH_MIN = 0.8
 
 /** As `readState`, for the host. */
-export function readPoll(reply: EngineReply, words: Words, options?: { url_needed?: boolean }): RenderState {
+export function readPoll(reply: EngineReply, words: ProtocolWords, options?: { url_needed?: boolean }): RenderState {
   const { queued: _, ...state } = readState(reply, words, options)
   return state
 }
@@ -65,13 +65,13 @@ export function readPoll(reply: EngineReply, words: Words, options?: { url_neede
  * `url_needed`: the clip can only be fetched from a URL of the reply, so that an end without one is a failure. Throws EngineError when
  * nothing is known about the render.
  */
-export function readState(reply: EngineReply, words: Words, { url_needed = false } = {}): ReadState {
+export function readState(reply: EngineReply, words: ProtocolWords, { url_needed = false } = {}): ReadState {
   const view = viewOf(reply.json)
   const isRender = isSuccess(reply) && view.status !== null && view.has_own_id
   if (!isRender && meansGone(reply, view)) return { state: 'lost' }
   if (!isSuccess(reply)) return failedOrThrow(refusalError(reply, view, words), ['moderation'])
   if (view.layers.length === 0) throw unreadableReply('it is not a JSON object')
-  const stage = view.status === null ? null : stageOf(view.status)
+  const stage = view.status === null ? null : renderStageOf(view.status)
   if (stage === 'queued' || stage === 'running') return running(reply, view, stage === 'queued')
   const url = clipUrl(view, stage)
   if (stage === 'blocked' || isBlocked(view.json, { has_clip: url !== null })) return failed(moderationError(view))
@@ -91,14 +91,14 @@ export function readState(reply: EngineReply, words: Words, { url_needed = false
 }
 
 /** The URL of the clip in a view. Before its end it may be that of the view itself. */
-function clipUrl({ json, id }: View, stage: Stage | null): string | null {
+function clipUrl({ json, id }: ReplyView, stage: RenderStage | null): string | null {
   const url = findVideoUrl(json, { named: true })
   const isOwn = stage === null && id !== null && url?.split(/[?#]/)[0]?.endsWith(`/${id}`)
   return isOwn ? null : url
 }
 
 /** What became of asking the engine to stop: `stopped`, `gone` when it knows no such render, else why it does not. */
-export function readCancel(reply: EngineReply, words: Words): 'stopped' | 'gone' | EngineError {
+export function readCancelReply(reply: EngineReply, words: ProtocolWords): 'stopped' | 'gone' | EngineError {
   const view = viewOf(reply.json)
   if (meansGone(reply, view)) return 'gone'
   if (!isSuccess(reply) || (view.status === null && complaintIn(view).is_error)) return refusalError(reply, view, words)
@@ -108,15 +108,15 @@ export function readCancel(reply: EngineReply, words: Words): 'stopped' | 'gone'
 }
 
 /** The renders on a page of the engine's list, null when it is none. Throws EngineError. */
-export function readList(reply: EngineReply, words: Words) {
+export function readList(reply: EngineReply, words: ProtocolWords) {
   const view = accepted(reply, words)
   return { items: listIn(view), total: memberOf(view, ['total']), has_more: memberOf(view, ['hasmore']) }
 }
 
 /** The error of a render that the engine's content filter blocked without an error. */
-export function moderationError({ status }: View): EngineError {
+export function moderationError({ status }: ReplyView): EngineError {
   const word = printableWord(status ?? '')
-  const isUsual = ['queued', 'running', 'done', null].includes(stageOf(word))
+  const isUsual = ['queued', 'running', 'done', null].includes(renderStageOf(word))
   return new EngineError('moderation', "The engine's content filter blocked the clip.", {
     engine_code: /^[\w.:-]+$/.test(word) && !isUsual ? word : undefined,
   })
@@ -131,10 +131,10 @@ function isSuccess({ status }: EngineReply): boolean {
   return status >= 200 && status <= 299
 }
 
-function running(reply: EngineReply, view: View, queued: boolean): ReadState {
+function running(reply: EngineReply, view: ReplyView, queued: boolean): ReadState {
   const progress = progressIn(view)
   const wait = retryAfterSeconds(reply.headers)
-  const unknown = view.status !== null && stageOf(view.status) === null ? printableWord(view.status) : ''
+  const unknown = view.status !== null && renderStageOf(view.status) === null ? printableWord(view.status) : ''
   return {
     state: 'running',
     ...(progress === undefined ? {} : { progress }),
@@ -144,7 +144,7 @@ function running(reply: EngineReply, view: View, queued: boolean): ReadState {
   }
 }
 
-function ended(view: View, words: Words): ReadState {
+function ended(view: ReplyView, words: ProtocolWords): ReadState {
   if (meaningOf(complaintIn(view), words) === 'moderation') return failed(failureError(view, words))
   const engine_code = printableWord(view.status ?? '').toLowerCase()
   return failed(new EngineError('transient', 'The engine ended the render.', { engine_code }))

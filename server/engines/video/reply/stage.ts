@@ -1,10 +1,10 @@
 import { meaningOfText, plainWord } from '../../error-words.ts'
 
 /** Where a render is. `ended`: the engine gave it up, for no fault of the request. `blocked`: by its content filter. `gone`: unknown to it. */
-export type Stage = 'queued' | 'running' | 'done' | 'failed' | 'ended' | 'blocked' | 'gone'
+export type RenderStage = 'queued' | 'running' | 'done' | 'failed' | 'ended' | 'blocked' | 'gone'
 
 /** What a status word of an engine means, in any case and punctuation; null for a word that is not known. */
-export function stageOf(status: string): Stage | null {
+export function renderStageOf(status: string): RenderStage | null {
   const word = plainWord(status).replace(/^.*(status|state)(?=.)/, '')
   const known = STAGES.get(word)
   if (known !== undefined) return known
@@ -14,7 +14,7 @@ export function stageOf(status: string): Stage | null {
   return meaningOfText(status.replaceAll('_', ' ')) === 'moderation' ? 'blocked' : 'failed'
 }
 
-const WORDS: Record<Stage, string> = {
+const WORDS: Record<RenderStage, string> = {
   queued:
     'queued queue inqueue enqueued pending waiting wait created submitted submitting scheduled accepted received new notstarted notstart starting initialized initializing',
   running:
@@ -26,6 +26,8 @@ const WORDS: Record<Stage, string> = {
   blocked: 'blocked moderated filtered contentfiltered flagged nsfw sensitive',
   gone: 'notfound',
 }
-const STAGES: ReadonlyMap<string, Stage> = new Map(
-  Object.entries(WORDS).flatMap(([stage, words]) => words.split(' ').map((word) => [word, stage as Stage] as const)),
+const STAGES: ReadonlyMap<string, RenderStage> = new Map(
+  Object.entries(WORDS).flatMap(([stage, words]) =>
+    words.split(' ').map((word) => [word, stage as RenderStage] as const),
+  ),
 )

@@ -1,26 +1,26 @@
 import { asRecord } from '../../../platform/json/record.ts'
 import { plainWord } from '../../error-words.ts'
-import { stageOf } from './stage.ts'
+import { renderStageOf } from './stage.ts'
 
 /**
  * One JSON object of a reply, its members by their plain names: `taskId` and `task_id` are one. `holds_output`: it stands for the clip or the
  * result rather than for the render.
  */
-export type Layer = { members: ReadonlyMap<string, unknown>; holds_output: boolean }
+export type ReplyLayer = { members: ReadonlyMap<string, unknown>; holds_output: boolean }
 
 /**
  * What a reply holds, whatever is wrapped around it. `layers` are its objects from the outermost to the innermost, `status` the render's
  * own word, null when there is none, and `id` a usable id, which is the render's `own` unless it is that of the request.
  */
-export type View = {
-  layers: readonly Layer[]
+export type ReplyView = {
+  layers: readonly ReplyLayer[]
   status: string | null
   id: string | null
   has_own_id: boolean
   json: unknown
 }
 
-export function viewOf(json: unknown): View {
+export function viewOf(json: unknown): ReplyView {
   const layers = layersOf(json)
   const own = renderId(layers)
   const id = own ?? layers.map(({ members }) => textId(members.get('requestid'))).find((each) => each !== undefined)
@@ -34,7 +34,7 @@ export function isRenderId(id: string): boolean {
 }
 
 /** The first of these members, given by their plain names, that is not null, from the innermost object outwards. */
-export function memberOf({ layers }: Pick<View, 'layers'>, names: readonly string[]): unknown {
+export function memberOf({ layers }: Pick<ReplyView, 'layers'>, names: readonly string[]): unknown {
   for (const { members } of layers.toReversed()) {
     for (const name of names) if (members.get(name) != null) return members.get(name)
   }
@@ -42,7 +42,7 @@ export function memberOf({ layers }: Pick<View, 'layers'>, names: readonly strin
 }
 
 /** How far the render is, 0 to 99, from a number, `"45%"` or a fraction of 1. */
-export function progressIn(view: View): number | undefined {
+export function progressIn(view: ReplyView): number | undefined {
   const value = memberOf(view, PROGRESS)
   const text = typeof value === 'number' ? String(value) : typeof value === 'string' ? value.trim() : ''
   const [, digits, percent] = /^(\d+(?:\.\d+)?)\s*(%?)$/.exec(text) ?? []
@@ -53,7 +53,7 @@ export function progressIn(view: View): number | undefined {
 }
 
 /** The length of the clip that the engine says it renders. */
-export function secondsIn(view: View): number | undefined {
+export function secondsIn(view: ReplyView): number | undefined {
   const value = memberOf(view, SECONDS)
   const digits = /^(\d+(?:\.\d+)?)\s*(s|sec|secs|seconds?)?$/i.exec(String(value ?? '').trim())?.[1]
   const seconds = Number(digits ?? 0)
@@ -61,13 +61,13 @@ export function secondsIn(view: View): number | undefined {
 }
 
 /** Whether the engine notes when the render was completed. */
-export function isStamped(view: View): boolean {
+export function isStamped(view: ReplyView): boolean {
   const value = memberOf(view, COMPLETED_AT)
   return value !== undefined && value !== 0 && value !== ''
 }
 
 /** The renders on a page of a list, under whatever wrappers, each with its id as text; null when there is no list. */
-export function listIn({ layers, json }: View): Array<Record<string, unknown>> | null {
+export function listIn({ layers, json }: ReplyView): Array<Record<string, unknown>> | null {
   const lists = layers.flatMap(({ members }) => LISTS.map((name) => members.get(name)))
   const found = [json, ...lists].find(Array.isArray) as unknown[] | undefined
   return found?.map((item) => ({ ...asRecord(item), id: viewOf(item).id ?? undefined })) ?? null
@@ -90,8 +90,8 @@ const SECONDS = ['seconds', 'duration', 'durationseconds', 'videoduration', 'nse
 const COMPLETED_AT = ['completedat', 'finishedat', 'endedat']
 const LISTS = ['data', 'items', 'results', 'videos', 'tasks', 'list', 'records']
 
-function layersOf(json: unknown): Layer[] {
-  const layers: Layer[] = []
+function layersOf(json: unknown): ReplyLayer[] {
+  const layers: ReplyLayer[] = []
   let value = only(json)
   let holds_output = false
   while (value !== null && layers.length < DEPTH_MAX) {
@@ -111,10 +111,10 @@ function only(value: unknown): Record<string, unknown> | null {
 }
 
 /** A wrapper's "success" is about the call: only an object that names the render, or has no render inside, can say that it is done. */
-function statusIn(layers: readonly Layer[]): string | null {
+function statusIn(layers: readonly ReplyLayer[]): string | null {
   for (const [i, { members }] of [...layers.entries()].reverse()) {
     const word = wordIn(members)
-    const isOfTheCall = word !== null && stageOf(word) === 'done' && layers[i + 1]?.holds_output === false
+    const isOfTheCall = word !== null && renderStageOf(word) === 'done' && layers[i + 1]?.holds_output === false
     if (word !== null && !(isOfTheCall && ownId(members) === undefined)) return word
     const ended = ENDED.map((name) => members.get(name)).find((value) => typeof value === 'boolean')
     if (ended !== undefined) return ended ? 'done' : 'running'
@@ -122,7 +122,7 @@ function statusIn(layers: readonly Layer[]): string | null {
   return null
 }
 
-function wordIn(members: Layer['members']): string | null {
+function wordIn(members: ReplyLayer['members']): string | null {
   for (const name of STATUSES) {
     const value = members.get(name)
     if (typeof value === 'string' && value.trim() !== '') return value.trim()
@@ -133,7 +133,7 @@ function wordIn(members: Layer['members']): string | null {
 }
 
 /** An id of the render, else of what it came to, else a bare one in a wrapper. */
-function renderId(layers: readonly Layer[]): string | undefined {
+function renderId(layers: readonly ReplyLayer[]): string | undefined {
   const inner = layers.toReversed()
   return [
     ...inner.filter(({ holds_output }) => !holds_output).map(({ members }) => ownId(members)),
@@ -143,7 +143,7 @@ function renderId(layers: readonly Layer[]): string | undefined {
 }
 
 /** The id by which an object names itself. */
-export function ownId(members: Layer['members']): string | undefined {
+export function ownId(members: ReplyLayer['members']): string | undefined {
   return IDS.map((name) => textId(members.get(name))).find((id) => id !== undefined)
 }
 

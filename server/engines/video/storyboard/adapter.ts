@@ -18,7 +18,7 @@ import {
   type Ticket,
   type VideoEngine,
 } from '../contract.ts'
-import { refuseUnsupported } from '../refuse-unsupported.ts'
+import { rejectUnsupportedInput } from '../reject-unsupported.ts'
 import type { DrawTask } from './child.ts'
 import type { SpooledInput } from './compose.ts'
 import { openRenders, type Render, type Work } from './renders.ts'
@@ -69,7 +69,7 @@ export function storyboardVideo(options: StoryboardOptions): VideoEngine {
   return {
     capabilities: () => CAPABILITIES,
     async start(request, signal) {
-      refuseUnsupported(request, CAPABILITIES)
+      rejectUnsupportedInput(request, CAPABILITIES)
       checkReferences(request)
       if (renders.find(request.attempt_id) === undefined) requireRoom()
       await renders.add(request.attempt_id, async (dir) => {

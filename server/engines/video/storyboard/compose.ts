@@ -8,7 +8,7 @@ import { drawLayer, drawScrim, drawSky, drawWords, preparePicture } from './draw
 import { composeMusic } from './music.ts'
 import { moodOf, type Palette, type SceneKind } from './palette.ts'
 import { drawScene } from './scenes.ts'
-import { FPS, type Overlay, type Sound, type Timeline, type View, type Visual } from './timeline.ts'
+import { type CameraView, FPS, type Overlay, type Sound, type Timeline, type Visual } from './timeline.ts'
 
 export type SpooledInput = {
   role: 'first_frame' | 'last_frame' | 'reference_image' | 'reference_video' | 'reference_audio'
@@ -19,7 +19,7 @@ export type SpooledInput = {
 /** What a clip is made from. The same `seed_text` gives the same clip. */
 export type Script = { prompt: string; seconds: number; size: Size; seed_text: string; inputs: readonly SpooledInput[] }
 
-const STILL: View = { inset: 0, x: 0.5, y: 0.5 }
+const STILL: CameraView = { inset: 0, x: 0.5, y: 0.5 }
 
 /** How long a scene is shown, approximately. */
 const SCENE_SECONDS = 5
@@ -83,7 +83,7 @@ async function composeScenes(
 
 /** The camera slowly moves away from the first frame, and comes to rest on the last. */
 async function composeFrames({ script, frames, dir, random }: Composition): Promise<Shown> {
-  const away: View = { inset: 0.1, x: random.between(0.35, 0.65), y: random.between(0.35, 0.6) }
+  const away: CameraView = { inset: 0.1, x: random.between(0.35, 0.65), y: random.between(0.35, 0.6) }
   const picture = async (role: SpooledInput['role']) => {
     const given = script.inputs.find((input) => input.role === role)
     return given && (await preparePicture(given.path, { size: script.size, uncropped: false, path: join(dir, role) }))
@@ -135,9 +135,9 @@ async function composeReferences({ script, frames, dir, random, palette }: Compo
 }
 
 /** Zooms in, pans, zooms out: never the same move twice in a row. */
-function move(random: SeededRandom, index: number): { from: View; to: View } {
+function move(random: SeededRandom, index: number): { from: CameraView; to: CameraView } {
   const [x, y] = [random.between(0.3, 0.7), random.between(0.3, 0.6)]
-  const near: View = { inset: 0.12, x, y }
+  const near: CameraView = { inset: 0.12, x, y }
   const side = random.between(0, 1) < 0.5 ? 0 : 1
   if (index % 3 === 0) return { from: { inset: 0.02, x, y }, to: near }
   if (index % 3 === 1) return { from: { inset: 0.1, x: side, y }, to: { inset: 0.1, x: 1 - side, y } }

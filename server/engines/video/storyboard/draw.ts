@@ -5,7 +5,7 @@ import type { Size } from '../../../media/aspect.ts'
 import { decodable, PICTURE } from '../../../media/pictures.ts'
 import { seededRandom } from '../../seeded-random.ts'
 import { type Caption, unitsOf } from './captions.ts'
-import { even, evenDown, type Layer } from './scenes.ts'
+import { even, evenDown, type LandLayer } from './scenes.ts'
 import type { Still } from './timeline.ts'
 
 /** A customer's file that cannot be decoded. */
@@ -40,7 +40,7 @@ export async function drawSky(svg: string, size: Size, path: string): Promise<St
 }
 
 /** A layer in as many phases as its speed needs; both directions share the file format, not the phases. */
-export async function drawLayer(layer: Layer, path: string, to_left: boolean): Promise<Still> {
+export async function drawLayer(layer: LandLayer, path: string, to_left: boolean): Promise<Still> {
   const phases = 2 / layer.speed
   const drawn: Buffer[] = []
   for (let phase = 0; phase < phases; phase++) {

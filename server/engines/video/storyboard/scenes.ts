@@ -6,7 +6,7 @@ import type { Palette, SceneKind } from './palette.ts'
  * A layer of land that slides sideways. `svg(shift)` draws it moved by `shift` pixels to the left, which may be a fraction:
  * the renderer draws as many phases as it needs for a motion below one pixel a frame.
  */
-export type Layer = {
+export type LandLayer = {
   top: number
   width: number
   height: number
@@ -15,7 +15,7 @@ export type Layer = {
   svg(shift: number): string
 }
 
-export type Scene = { sky: string; layers: Layer[]; to_left: boolean }
+export type Scene = { sky: string; layers: LandLayer[]; to_left: boolean }
 
 /** Layers reach this far beyond both edges, so that no phase shows its end. */
 const MARGIN = 8
@@ -31,7 +31,7 @@ export function drawScene(
   const speeds = kind === 'city' || kind === 'forest' ? ([0.5, 1, 2] as const) : ([0.25, 0.5, 1] as const)
   const lift = Math.round(size.height * LIFT[kind])
   const baseOf = (depth: number) => Math.round(horizon + (depth - 0.7) * size.height * 0.095)
-  const layers = speeds.map((speed, depth): Layer => {
+  const layers = speeds.map((speed, depth): LandLayer => {
     const top = evenDown(baseOf(depth) - lift)
     // Parts covered by a nearer layer are not drawn; below the nearest one the sky's picture continues.
     const bottom =

@@ -7,11 +7,11 @@ export const FPS = 24
 export type Still = Size & { path: string; format: 'rgb24' | 'rgba'; phases: number }
 
 /** Where a camera looks: `inset` is the part of each side cut off at most, `x` and `y` (0 to 1) the point that stays in place. */
-export type View = { inset: number; x: number; y: number }
+export type CameraView = { inset: number; x: number; y: number }
 
 export type Visual = { frames: number } & (
   | { kind: 'scene'; sky: Still; layers: readonly { still: Still; top: number }[]; to_left: boolean }
-  | { kind: 'picture'; still: Still; from: View; to: View }
+  | { kind: 'picture'; still: Still; from: CameraView; to: CameraView }
   | { kind: 'clip'; path: string; fit: 'cover' | 'contain'; backdrop: string }
 )
 
@@ -165,7 +165,7 @@ function addPicture(plan: Plan, { still, from, to, frames }: Extract<Visual, { k
 }
 
 /** A move that starts and ends at rest, with subpixel precision: `perspective` interpolates, `zoompan` jitters. */
-function camera(from: View, to: View, frames: number): string {
+function camera(from: CameraView, to: CameraView, frames: number): string {
   const at = `min(max((on-1)/${frames - 1},0),1)`
   const eased = `(${at}*${at}*(3-2*${at}))`
   const between = (a: number, b: number) => (a === b ? String(a) : `(${a}+(${(b - a).toFixed(6)})*${eased})`)

@@ -1,7 +1,7 @@
 import Type from 'typebox'
 import { type EngineClient, engineClient } from '../../../platform/outbound/client.ts'
 import { BaseUrl, baseUrlMistakes, namesVersion, Origin } from '../../base-url.ts'
-import type { Mistake } from '../../engine-entry.ts'
+import type { EntryMistake } from '../../engine-entry.ts'
 import { EngineError } from '../../engine-error.ts'
 import {
   CapabilityOptions,
@@ -14,18 +14,18 @@ import type { RenderRequest, RenderState, Ticket, VideoEngine } from '../contrac
 import { send } from '../http/call.ts'
 import { jsonWithDataUrls } from '../http/data-url.ts'
 import { type ListPage, recoverFromList, startedRenders } from '../recover-from-list.ts'
-import { refuseUnsupported, renderMode } from '../refuse-unsupported.ts'
-import type { Words } from '../reply/complaint.ts'
+import { rejectUnsupportedInput, renderMode } from '../reject-unsupported.ts'
+import type { ProtocolWords } from '../reply/complaint.ts'
 import { openClip, outputUrl } from '../reply/open-clip.ts'
-import { readCancel, readList, readPoll, readStart, refuseShortened } from '../reply/read.ts'
+import { readCancelReply, readList, readPoll, readStart, refuseShortened } from '../reply/read.ts'
 import { isRenderId } from '../reply/view.ts'
-import type { Dialect, WrittenStart } from './dialects/dialect.ts'
+import type { VideosApiDialect, WrittenStart } from './dialects/dialect.ts'
 import { openaiDialect } from './dialects/openai.ts'
 import { openrouterDialect } from './dialects/openrouter.ts'
 import { sglangDialect } from './dialects/sglang.ts'
-import { RATIOS } from './dialects/sizes.ts'
+import { SIZED_RATIOS } from './dialects/sizes.ts'
 import { vllmOmniDialect } from './dialects/vllm-omni.ts'
-import { hasSeed, isRenderOf } from './listed-render.ts'
+import { hasSeedOfRequest, isRenderOf } from './listed-render.ts'
 
 /**
  * `references_base_url`: where SGLang serves renders from references. `path_prefix` goes between the base URL and `/videos`; `/v1`
@@ -54,7 +54,7 @@ export const VideosApiOptions = Type.Object(
     sizes: Type.Optional(
       Type.Partial(
         Type.Record(
-          Type.Enum([...RATIOS]),
+          Type.Enum([...SIZED_RATIOS]),
           Type.String({
             pattern: '^[1-9][0-9]*x[1-9][0-9]*$',
             patternErrorMessage: 'must be width x height in pixels, such as 1280x720',
@@ -91,7 +91,7 @@ export function videosApi(options: VideosApiOptions): VideoEngine {
     capabilities: () => capabilities,
 
     async start(request, signal) {
-      refuseUnsupported(request, capabilities)
+      rejectUnsupportedInput(request, capabilities)
       const where = addressOf(dialect, request)
       const timeout_ms = (options.start_timeout_seconds ?? START_SECONDS) * 1000
       const written = await writeStart(dialect, request, options)
@@ -113,7 +113,7 @@ export function videosApi(options: VideosApiOptions): VideoEngine {
         keyOf: (id) => renderKey(addresses[where], id),
         readPage: dialect.lists ? (after) => readPage(clients[where], after) : undefined,
         match: (view) => isRenderOf(view, request),
-        isMarked: (view) => hasSeed(view, request),
+        isMarked: (view) => hasSeedOfRequest(view, request),
       })
       if (typeof recovery === 'string') return recovery
       return { found: { id: recovery.id, where }, certain: recovery.certain }
@@ -156,14 +156,14 @@ export function videosApi(options: VideosApiOptions): VideoEngine {
 }
 
 /** All dialects have the words that most engines use. */
-const WORDS: Words = {}
+const WORDS: ProtocolWords = {}
 
 async function pollRender(client: EngineClient, id: string, signal: AbortSignal): Promise<RenderState> {
   return readPoll(await send(client, { method: 'GET', path: videoPath(id) }, signal), WORDS)
 }
 
 async function stopRender(client: EngineClient, id: string, signal: AbortSignal): Promise<boolean> {
-  const end = readCancel(await send(client, { method: 'DELETE', path: videoPath(id) }, signal), WORDS)
+  const end = readCancelReply(await send(client, { method: 'DELETE', path: videoPath(id) }, signal), WORDS)
   if (end === 'stopped') return true
   if (end !== 'gone' && end.kind === 'transient') throw end
   // No such render, or no such route: only the render itself knows.
@@ -171,7 +171,7 @@ async function stopRender(client: EngineClient, id: string, signal: AbortSignal)
 }
 
 async function writeStart(
-  dialect: Dialect,
+  dialect: VideosApiDialect,
   request: RenderRequest,
   { sizes, signed_url_ttl_seconds, input_transport }: VideosApiOptions,
 ): Promise<WrittenStart> {
@@ -183,7 +183,7 @@ async function writeStart(
 }
 
 /** Options that contradict each other or the dialect. */
-export function videosApiMistakes(options: VideosApiOptions): Mistake[] {
+export function videosApiMistakes(options: VideosApiOptions): EntryMistake[] {
   const dialect = DIALECTS[options.dialect]
   const mistakes = capabilityMistakes(options, { ...dialect, ...PROMISED }, `The dialect ${options.dialect}`)
   for (const [i, input] of (options.inputs ?? []).entries())
@@ -196,7 +196,7 @@ export function videosApiMistakes(options: VideosApiOptions): Mistake[] {
   return [...mistakes, ...addressMistakes(options)]
 }
 
-function addressMistakes({ base_url, references_base_url, path_prefix }: VideosApiOptions): Mistake[] {
+function addressMistakes({ base_url, references_base_url, path_prefix }: VideosApiOptions): EntryMistake[] {
   const doubled =
     path_prefix && [base_url, references_base_url].some((url) => url?.replace(/\/+$/, '').endsWith(path_prefix))
   return [
@@ -211,18 +211,18 @@ function addressMistakes({ base_url, references_base_url, path_prefix }: VideosA
 /** No dialect offers idempotency. */
 const PROMISED = { seconds: [4, 15], idempotency: 'none' } as const
 
-function carriedBy(dialect: Dialect, options: VideosApiOptions): Protocol {
+function carriedBy(dialect: VideosApiDialect, options: VideosApiOptions): Protocol {
   const inputs = new Set([...dialect.inputs].filter((input) => serves(dialect, options, input)))
   const media = options.input_transport === 'data' ? 'data_url' : dialect.media
   return { ...dialect, ...PROMISED, inputs, media }
 }
 
 /** SGLang takes references only at an address of their own. */
-function serves(dialect: Dialect, { references_base_url }: VideosApiOptions, input: InputName): boolean {
+function serves(dialect: VideosApiDialect, { references_base_url }: VideosApiOptions, input: InputName): boolean {
   return !dialect.separate_references || !input.startsWith('reference_') || references_base_url !== undefined
 }
 
-const DIALECTS: Record<VideosApiOptions['dialect'], Dialect> = {
+const DIALECTS: Record<VideosApiOptions['dialect'], VideosApiDialect> = {
   openai: openaiDialect,
   openrouter: openrouterDialect,
   sglang: sglangDialect,
@@ -267,7 +267,7 @@ async function readPage(client: EngineClient, after: string | null): Promise<Lis
   return { views: items, has_more: typeof has_more === 'boolean' ? has_more : items.length >= LIST_LIMIT }
 }
 
-function addressOf(dialect: Dialect, request: RenderRequest): Where {
+function addressOf(dialect: VideosApiDialect, request: RenderRequest): Where {
   return dialect.separate_references && renderMode(request) === 'references' ? 'references' : 'base'
 }
 

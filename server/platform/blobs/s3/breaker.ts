@@ -4,7 +4,7 @@ import { BlobsAway } from '../blobs.ts'
 const BELIEVED_MS = 1000
 
 /** Lets requests to the bucket through, unless it hangs. */
-export type Breaker = {
+export type BucketBreaker = {
   /** Sends a request, which is over at the abort of the signal. Throws BlobsAway when the bucket hangs, or what `send` throws. */
   guard<T>(send: (signal: AbortSignal) => Promise<T>): Promise<T>
 }
@@ -18,7 +18,7 @@ export type Breaker = {
 export function openBreaker(
   { silence_ms, probe_ms }: { silence_ms: number; probe_ms: number },
   probe: (signal: AbortSignal) => Promise<unknown>,
-): Breaker {
+): BucketBreaker {
   const waiting = new Set<AbortController>()
   let answers = 0
   let hangs = false

@@ -1,7 +1,7 @@
 import type { S3Client } from '@aws-sdk/client-s3'
 import { BlobMissing, BlobsAway, DiskFull } from '../blobs.ts'
 import type { MeasureCall } from '../metrics.ts'
-import { type Breaker, openBreaker } from './breaker.ts'
+import { type BucketBreaker, openBreaker } from './breaker.ts'
 
 /** A bucket of S3, or of a server that speaks its protocol. */
 export type S3Options = {
@@ -89,7 +89,7 @@ export function openBucket(
 
 async function connect(options: S3Options, limits: Timeouts): Promise<Connection> {
   const sdk = await import('@aws-sdk/client-s3')
-  const made = clientOptions(options, limits)
+  const made = s3ClientOptions(options, limits)
   // Past the breakers, over the same connections.
   const probing = new sdk.S3Client(made)
   const mark = { Bucket: options.bucket, Key: `${options.prefix}${MARK}` }
@@ -105,7 +105,7 @@ async function connect(options: S3Options, limits: Timeouts): Promise<Connection
 type Handler = S3Client['config']['requestHandler']
 
 /** Each attempt of a call passes the breakers: a server may answer reads and hang at writes, as one does whose disk hangs. */
-function guarded(handler: Handler, { all, writes }: { all: Breaker; writes: Breaker }): Handler {
+function guarded(handler: Handler, { all, writes }: { all: BucketBreaker; writes: BucketBreaker }): Handler {
   const handle: Handler['handle'] = (request, options) => {
     const { abortSignal: given } = (options ?? {}) as { abortSignal?: AbortSignal }
     const send = (...over: AbortSignal[]) =>
@@ -117,7 +117,7 @@ function guarded(handler: Handler, { all, writes }: { all: Breaker; writes: Brea
 }
 
 /** What an S3Client is made from. */
-export function clientOptions(options: S3Options, limits: Pick<Timeouts, 'connect_ms' | 'part_ms'> = TIMEOUTS) {
+export function s3ClientOptions(options: S3Options, limits: Pick<Timeouts, 'connect_ms' | 'part_ms'> = TIMEOUTS) {
   const { endpoint, region, credentials, force_path_style } = options
   // A reader who stops reading keeps its connection: a limit would let a few of them block everybody.
   const agent = { keepAlive: true, maxSockets: Number.POSITIVE_INFINITY }

@@ -1,5 +1,5 @@
 import type { S3Client } from '@aws-sdk/client-s3'
-import { clientOptions, type S3Options } from './bucket.ts'
+import { type S3Options, s3ClientOptions } from './bucket.ts'
 
 /** Long enough to follow a redirect, and for clocks that differ a little. A download that has begun goes on. */
 const PRESIGNED_SECONDS = 60
@@ -13,7 +13,7 @@ export function openPresigner(options: S3Options): (object: string, answer: { me
       import('@aws-sdk/client-s3'),
       import('@aws-sdk/s3-request-presigner'),
     ])
-    client ??= Promise.resolve(new S3Client(clientOptions({ ...options, endpoint })))
+    client ??= Promise.resolve(new S3Client(s3ClientOptions({ ...options, endpoint })))
     const command = new GetObjectCommand({
       Bucket: options.bucket,
       Key: object,

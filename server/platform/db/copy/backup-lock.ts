@@ -12,7 +12,7 @@ const WAIT_SECONDS = 10
  * Keeps every blob where it is until the connection ends, however it ends: what a snapshot taken afterwards names stays readable. Throws
  * StartError while another backup has it.
  */
-export async function holdBlobs(client: pg.ClientBase, { wait_seconds = WAIT_SECONDS } = {}): Promise<void> {
+export async function lockBlobs(client: pg.ClientBase, { wait_seconds = WAIT_SECONDS } = {}): Promise<void> {
   await client.query(`set lock_timeout = ${wait_seconds * 1000}`)
   try {
     await client.query(`select pg_advisory_lock(${LOCK})`)

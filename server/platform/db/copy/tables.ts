@@ -35,11 +35,11 @@ export async function tablesInOrder(client: pg.ClientBase): Promise<string[]> {
 }
 
 /** A sequence and the last number it gave. */
-export type Sequence = { name: string; last: string }
+export type SequenceValue = { name: string; last: string }
 
 /** Every sequence of `public` that was used. */
-export async function readSequences(client: pg.ClientBase): Promise<Sequence[]> {
-  const { rows } = await client.query<Sequence>(
+export async function readSequences(client: pg.ClientBase): Promise<SequenceValue[]> {
+  const { rows } = await client.query<SequenceValue>(
     `select quote_ident(schemaname) || '.' || quote_ident(sequencename) as name, last_value::text as last from pg_sequences
      where schemaname = 'public' and last_value is not null`,
   )
@@ -47,6 +47,6 @@ export async function readSequences(client: pg.ClientBase): Promise<Sequence[]> 
 }
 
 /** New rows go on counting where the source had come to. */
-export async function setSequences(client: pg.ClientBase, sequences: readonly Sequence[]): Promise<void> {
+export async function setSequences(client: pg.ClientBase, sequences: readonly SequenceValue[]): Promise<void> {
   for (const { name, last } of sequences) await client.query('select setval($1::regclass, $2::bigint)', [name, last])
 }

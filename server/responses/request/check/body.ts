@@ -1,8 +1,8 @@
 import Type from 'typebox'
 import {
   checkMetadata,
-  checkForModel as checkParameters,
-  refuseUnsupported,
+  checkModelParameters as checkParameters,
+  rejectUnsupportedFields,
   requireSmallSchema,
   schemaOfObject,
 } from '../../../chat/check.ts'
@@ -35,11 +35,11 @@ const checkEnvelope = shape(Envelope, { empty_is_absent: true })
  * Checks everything in the body that does not depend on the model, until `left` aborts. `may_be_empty`: a socket may open a conversation
  * without input. Throws ApiError 400 for the first problem found. Source: contract 10.1.
  */
-export async function checkBody(
+export async function checkResponseBody(
   unchecked: unknown,
   { may_be_empty = false, left }: { may_be_empty?: boolean; left: AbortSignal },
 ): Promise<CreateResponse> {
-  if (isRecord(unchecked)) refuseUnsupported(unchecked, UNSUPPORTED)
+  if (isRecord(unchecked)) rejectUnsupportedFields(unchecked, UNSUPPORTED)
   const envelope = checkEnvelope(unchecked)
   const { input, tools, tool_choice } = envelope
   const isEmptyAllowed = may_be_empty || envelope.previous_response_id !== undefined
@@ -68,7 +68,7 @@ export async function checkBody(
  * Checks what depends on the model or on the tools, which may also come with the context. Throws ApiError 400 `unsupported_value`,
  * `model_capability_mismatch`, a limit, or `invalid_value` for a choice of a tool that is missing.
  */
-export function checkForModel(
+export function checkResponseForModel(
   body: CreateResponse,
   context: readonly ContextItem[],
   model: ChatModelConfig,

@@ -18,7 +18,7 @@ export async function insertEvents(tx: Db, response_id: string, batch: EventBatc
   await tx.insertInto('response_event_batches').values(rowOf(response_id, batch)).execute()
 }
 
-/** Inserts a batch for the worker that holds the claim. False when the claim is lost or the response has ended. */
+/** Inserts a batch for the consumer that holds the claim. False when the claim is lost or the response has ended. */
 export async function appendEvents(
   db: Db,
   claimed: { id: string; claim_id: string },

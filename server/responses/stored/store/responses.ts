@@ -10,10 +10,10 @@ import type { CreateResponse, ResponseObject, ResponseStatus } from '../../schem
 export const RESPONSE_QUEUE = 'responses'
 /** Announces ids of background responses that have new events, ended or were deleted, for their followers. */
 export const RESPONSE_TOPIC = 'response'
-/** Announces ids of responses to cancel, for the worker that runs them. */
+/** Announces ids of responses to cancel, for the consumer that runs them. */
 export const RESPONSE_CANCEL_TOPIC = 'response-cancel'
 
-/** The owner of a stored response: one person within one organization. Part of every query for a caller. */
+/** The owner of a stored response or a conversation: one person within one organization. Part of every query for a caller. */
 export type Owner = { org_id: string; user_id: string }
 
 /** The request of a background response without its input, which is stored as items. */
@@ -239,7 +239,7 @@ export async function deleteResponses(tx: Db, ids: readonly string[]): Promise<v
   await sql`delete from responses where id = any(${[...ids]}::text[]) and finished_at is not null`.execute(tx)
 }
 
-/** How many background responses of an organization have not ended: those that wait, and those under a lease of any worker. */
+/** How many background responses of an organization have not ended: those that wait, and those under a lease of any consumer. */
 export async function countUnfinished(db: Db, org_id: string): Promise<number> {
   const result = await sql<{ count: number }>`
     select (select count(*) from responses where org_id = ${org_id} and finished_at is null and claim_id is null)::int

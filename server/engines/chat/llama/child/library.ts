@@ -14,18 +14,18 @@ export type Library = {
     logger(level: string, message: string): void
     maxThreads: number
   }): Promise<Llama>
-  resolveChatWrapper(model: Model): ChatWrapper
+  resolveChatWrapper(model: LlamaModel): ChatWrapper
   LlamaChat: new (options: { contextSequence: Sequence; chatWrapper: ChatWrapper }) => Chat
   TokenBias: new (tokenizer: unknown) => Bias
 }
 
 export type Llama = {
-  loadModel(options: { modelPath: string; gpuLayers?: 0 }): Promise<Model>
+  loadModel(options: { modelPath: string; gpuLayers?: 0 }): Promise<LlamaModel>
   createGrammarForJsonSchema(schema: GrammarSchema): Promise<unknown>
   getGrammarFor(kind: 'json'): Promise<unknown>
 }
 
-export type Model = {
+export type LlamaModel = {
   readonly tokenizer: unknown
   readonly trainContextSize: number
   createContext(options: {

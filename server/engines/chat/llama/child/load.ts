@@ -1,11 +1,11 @@
 import type { LoadOrder } from '../protocol.ts'
-import type { ChatWrapper, Library, Llama, Model, Sequence } from './library.ts'
+import type { ChatWrapper, Library, Llama, LlamaModel, Sequence } from './library.ts'
 
 /** A model in memory. `sequences` are those that no request uses. */
 export type Loaded = {
   library: Library
   llama: Llama
-  model: Model
+  model: LlamaModel
   wrapper: ChatWrapper
   /** Tokens of one conversation, input and output together. */
   context_tokens: number

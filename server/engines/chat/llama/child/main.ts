@@ -1,7 +1,7 @@
 import { EngineError } from '../../../engine-error.ts'
-import type { Failure, FromChild, ToChild, Turn } from '../protocol.ts'
+import type { ChildFailure, ChoiceRequest, FromChild, ToChild } from '../protocol.ts'
+import { generateChoice, promptTokens } from './generate.ts'
 import { type Loaded, loadModel } from './load.ts'
-import { promptTokens, runTurn } from './run-turn.ts'
 
 /**
  * The process that holds the model. It lives outside of the service because llama.cpp ends its process when it finds a file or a state
@@ -23,11 +23,11 @@ async function load(message: Extract<ToChild, { type: 'load' }>): Promise<void> 
   }
 }
 
-async function generate(id: number, turn: Turn): Promise<void> {
+async function generate(id: number, turn: ChoiceRequest): Promise<void> {
   const leaving = new AbortController()
   runs.set(id, leaving)
   try {
-    await runTurn(loaded!, turn, {
+    await generateChoice(loaded!, turn, {
       signal: leaving.signal,
       accept: () => send({ type: 'accepted', id }),
       emit: (events) => send({ type: 'events', id, events }),
@@ -40,7 +40,7 @@ async function generate(id: number, turn: Turn): Promise<void> {
   }
 }
 
-function count(id: number, turn: Turn): void {
+function count(id: number, turn: ChoiceRequest): void {
   try {
     send({ type: 'counted', id, tokens: promptTokens(loaded!, turn) })
   } catch (error) {
@@ -49,7 +49,7 @@ function count(id: number, turn: Turn): void {
 }
 
 /** Of an error that is not ours only the name is kept: its message may quote the request. */
-function failureOf(error: unknown): Failure {
+function failureOf(error: unknown): ChildFailure {
   if (!(error instanceof EngineError))
     return { kind: 'failed', message: `The model failed: ${error instanceof Error ? error.name : typeof error}.` }
   const { kind, message, public_message, param, tokens } = error

@@ -9,14 +9,14 @@ import type { Entry } from './entry.ts'
  * `number` is -1 until the call has been emitted. `index` and `id` are the server's. `reads`: which delta its last piece was in.
  * `has_new_ids`: its pieces came under several ids. `twin`: the call that it may repeat, while that is not known.
  */
-export type Call = CallArguments & {
+export type StreamedToolCall = CallArguments & {
   index: number | null
   id: string
   name: string
   number: number
   reads: number
   has_new_ids: boolean
-  twin: Call | null
+  twin: StreamedToolCall | null
   extra_content: ExtraContent | undefined
 }
 
@@ -28,11 +28,11 @@ export type Call = CallArguments & {
 export type CallList = {
   readonly choice: number
   readonly tools: ReadonlySet<string>
-  readonly calls: Call[]
-  readonly held: Set<Call>
-  readonly of_index: Map<number, Call>
-  readonly of_id: Map<string, Call>
-  added: Call | undefined
+  readonly calls: StreamedToolCall[]
+  readonly held: Set<StreamedToolCall>
+  readonly of_index: Map<number, StreamedToolCall>
+  readonly of_id: Map<string, StreamedToolCall>
+  added: StreamedToolCall | undefined
   readonly emitted_ids: Set<string>
   named: number
   emitted: number
@@ -47,7 +47,12 @@ export function emptyList(choice: number, tools: ReadonlySet<string>): CallList 
 }
 
 /** Begins a call with an entry. */
-export function addCall(list: CallList, entry: Entry, twin: Call | null, events: ChatEvent[]): Call {
+export function addCall(
+  list: CallList,
+  entry: Entry,
+  twin: StreamedToolCall | null,
+  events: ChatEvent[],
+): StreamedToolCall {
   if (list.added !== undefined) emit(list, list.added, undefined, events, { is_named: true })
   const call = newCall(list, entry.index, twin)
   add(list, call, entry, events)
@@ -55,7 +60,7 @@ export function addCall(list: CallList, entry: Entry, twin: Call | null, events:
 }
 
 /** Adds an entry to a call, and what follows the end of its arguments to calls of the same name. */
-export function add(list: CallList, call: Call, entry: Entry, events: ChatEvent[]): void {
+export function add(list: CallList, call: StreamedToolCall, entry: Entry, events: ChatEvent[]): void {
   let rest = grow(list, call, entry, events)
   for (let before = call; rest !== ''; ) {
     const next = newCall(list, before.index, before.twin ?? before)
@@ -65,7 +70,7 @@ export function add(list: CallList, call: Call, entry: Entry, events: ChatEvent[
 }
 
 /** A held call is no call: what comes in its place belongs to its twin. */
-export function drop(list: CallList, call: Call, twin: Call, events: ChatEvent[]): void {
+export function drop(list: CallList, call: StreamedToolCall, twin: StreamedToolCall, events: ChatEvent[]): void {
   list.held.delete(call)
   if (list.added === call) list.added = twin
   if (call.index !== null) list.of_index.set(call.index, twin)
@@ -101,8 +106,8 @@ export function isOther(own: unknown, given: unknown, none: unknown): boolean {
 
 const NOTHING: Entry = { index: null, id: '', name: '', arguments: '', extra_content: undefined }
 
-function newCall(list: CallList, index: number | null, twin: Call | null): Call {
-  const call: Call = {
+function newCall(list: CallList, index: number | null, twin: StreamedToolCall | null): StreamedToolCall {
+  const call: StreamedToolCall = {
     ...{ ...emptyArguments(), index, twin, reads: list.reads, id: '', name: '', number: -1 },
     ...{ has_new_ids: false, extra_content: undefined },
   }
@@ -114,7 +119,7 @@ function newCall(list: CallList, index: number | null, twin: Call | null): Call 
 }
 
 /** Returns what follows the end of the arguments and begins as JSON. */
-function grow(list: CallList, call: Call, entry: Entry, events: ChatEvent[]): string {
+function grow(list: CallList, call: StreamedToolCall, entry: Entry, events: ChatEvent[]): string {
   const { id, name, extra_content } = entry
   call.reads = list.reads
   if (call.id === '' && id !== '') {
@@ -138,7 +143,7 @@ function grow(list: CallList, call: Call, entry: Entry, events: ChatEvent[]): st
 }
 
 /** A held call is a call of its own. */
-function release(list: CallList, call: Call): void {
+function release(list: CallList, call: StreamedToolCall): void {
   list.held.delete(call)
   call.twin = null
   list.calls.push(call)
@@ -148,7 +153,7 @@ function release(list: CallList, call: Call): void {
 /** Emits what is new of a call. `is_named`: its name is complete. */
 function emit(
   list: CallList,
-  call: Call,
+  call: StreamedToolCall,
   extra: ExtraContent | undefined,
   events: ChatEvent[],
   { is_named } = { is_named: false },

@@ -1,7 +1,17 @@
 import type { ChatEvent } from '../../contract.ts'
 import { isNoArguments } from './arguments.ts'
 import { type Entry, readEntry } from './entry.ts'
-import { add, addCall, type Call, type CallList, drop, emptyList, endCalls, hasLonger, isOther } from './list.ts'
+import {
+  add,
+  addCall,
+  type CallList,
+  drop,
+  emptyList,
+  endCalls,
+  hasLonger,
+  isOther,
+  type StreamedToolCall,
+} from './list.ts'
 
 /** The tool calls of one choice. */
 export type ToolCalls = {
@@ -67,7 +77,7 @@ function readWhole(list: CallList, value: readonly unknown[], events: ChatEvent[
   for (const call of list.held) drop(list, call, call.twin!, events)
   const entries = value.map(readEntry)
   const ids = new Set(entries.map((entry) => entry?.id))
-  const listed = new Set<Call>()
+  const listed = new Set<StreamedToolCall>()
   for (const [position, entry] of entries.entries()) {
     if (entry === null) continue
     const there = list.calls[position]
@@ -86,7 +96,7 @@ function readWhole(list: CallList, value: readonly unknown[], events: ChatEvent[
   }
 }
 
-function findCall({ of_index, of_id, added }: CallList, { index, id, name }: Entry): Call | undefined {
+function findCall({ of_index, of_id, added }: CallList, { index, id, name }: Entry): StreamedToolCall | undefined {
   const call = id === '' ? undefined : of_id.get(id)
   if (index !== null) return call?.index === index ? call : of_index.get(index)
   if (call !== undefined || added === undefined) return call
@@ -94,17 +104,17 @@ function findCall({ of_index, of_id, added }: CallList, { index, id, name }: Ent
 }
 
 /** Whether its arguments go on. */
-function isOpen({ has_arguments, json }: Call): boolean {
+function isOpen({ has_arguments, json }: StreamedToolCall): boolean {
   return has_arguments && !json.ended
 }
 
 /** Whether an entry in the place of a call may be that call. */
-function isSame(call: Call, { index, id, name }: Entry): boolean {
+function isSame(call: StreamedToolCall, { index, id, name }: Entry): boolean {
   return !isOther(call.index, index, null) && !isOther(call.id, id, '') && !isOther(call.name, name, '')
 }
 
 /** Whether an entry is the call under a new id: some servers make one for the message as a whole. */
-function isAgain(call: Call, entry: Entry): boolean {
+function isAgain(call: StreamedToolCall, entry: Entry): boolean {
   return isSame(call, { ...entry, id: '' }) && entry.arguments.startsWith(call.written)
 }
 
@@ -112,7 +122,7 @@ function isAgain(call: Call, entry: Entry): boolean {
  * Whether an entry in the place of a call is another one: by its name, by a name again in the same delta or after complete arguments.
  * Servers repeat the name with every piece, some under new ids; older vLLM sends a new id with every piece, but the name only once.
  */
-function isAnother(call: Call, { id, name, arguments: piece }: Entry, reads: number): boolean {
+function isAnother(call: StreamedToolCall, { id, name, arguments: piece }: Entry, reads: number): boolean {
   if (name === '') return false
   if (call.name === '' || isOpen(call)) return isOther(call.name, name, '')
   if (name !== call.name || call.reads === reads) return true
@@ -121,7 +131,11 @@ function isAnother(call: Call, { id, name, arguments: piece }: Entry, reads: num
 }
 
 /** The call that a new one may repeat: it has the name, and the id or none. */
-function twinOf({ of_id, reads }: CallList, found: Call | undefined, { id, name }: Entry): Call | null {
+function twinOf(
+  { of_id, reads }: CallList,
+  found: StreamedToolCall | undefined,
+  { id, name }: Entry,
+): StreamedToolCall | null {
   const named = id === '' || id === name ? undefined : of_id.get(id)
   const call = named?.name === name ? named : found
   if (call === undefined || name === '' || call.name !== name) return null
@@ -130,7 +144,7 @@ function twinOf({ of_id, reads }: CallList, found: Call | undefined, { id, name 
 }
 
 /** Adds the next part to the name of a call, and says whether an entry has it: the name so far is none, and the part is no tool. */
-function joinName(call: Call, { id, name }: Entry, tools: ReadonlySet<string>): boolean {
+function joinName(call: StreamedToolCall, { id, name }: Entry, tools: ReadonlySet<string>): boolean {
   if (call.number >= 0 || call.name === '' || call.has_arguments || isOther(call.id, id, '')) return false
   const joined = call.name + name
   if (name === '' || tools.has(name) || !(tools.has(joined) || hasLonger(tools, joined))) return false

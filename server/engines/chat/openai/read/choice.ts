@@ -3,14 +3,22 @@ import type { ChatEvent, FinishReason } from '../../contract.ts'
 import { type Ending, finishReason, readFinishReason, reasonText } from '../../finish-reason.ts'
 import { wholeNumber } from '../calls/entry.ts'
 import { unreadable } from './error.ts'
-import { callsOf, emptyMessage, endMessage, hasContent, type Message, readDelta, readMessage } from './message.ts'
+import {
+  callsOf,
+  type EmittedMessage,
+  emptyMessage,
+  endMessage,
+  hasContent,
+  readDelta,
+  readMessage,
+} from './message.ts'
 
 /**
  * `numbers`: those that the server gives it. `word`: the server's own for `ending`. `late`: how many times the message has gone on after a
  * reason. `is_message`: whether it came as one, and not as a delta.
  */
 export type Choice = {
-  message: Message
+  message: EmittedMessage
   numbers: Set<number>
   ending: Ending | null
   word: unknown

@@ -73,7 +73,7 @@ export function completionReader(asked: Asked): CompletionReader {
       const entry = asRecord(item)
       const choice = entry && choiceOf(entry, position, choices, { asked: asked.choices, tools })
       if (entry === null || choice === null) continue
-      if (isFilled(entry.error)) throw errorObjectError(entry.error, { begun, words: asked.words })
+      if (reportsError(entry.error)) throw errorObjectError(entry.error, { begun, words: asked.words })
       begun = true
       isUsageLast = false
       remarks.answered()
@@ -153,12 +153,12 @@ export function unwrapped(object: Record<string, unknown> | null): Record<string
 function requireNoError(chunk: Record<string, unknown>, about: { begun: boolean; words: ReadWords | undefined }): void {
   const { choices, error, object } = chunk
   const early = chunk.x_groq == null ? undefined : asRecord(chunk.x_groq)?.error
-  if (isFilled(early)) throw errorObjectError(early, about)
-  if (object === 'error' || isFilled(error) || (!Array.isArray(choices) && error != null && error !== false))
+  if (reportsError(early)) throw errorObjectError(early, about)
+  if (object === 'error' || reportsError(error) || (!Array.isArray(choices) && error != null && error !== false))
     throw errorObjectError(chunk, about)
 }
 
 /** Servers write `error: null`, `""`, `{}` or one that says success beside an answer. */
-export function isFilled(error: unknown): boolean {
+export function reportsError(error: unknown): boolean {
   return isRecord(error) ? Object.values(error).some(isFault) : Boolean(error)
 }

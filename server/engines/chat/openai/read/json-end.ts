@@ -26,13 +26,13 @@ export function* jsonValues(text: string): Generator<unknown, void> {
   const state = jsonEnd()
   for (let at = 0; beginsJson(text, at); ) {
     const stop = readToEnd(state, text, at)
-    yield parseJson(text.slice(at, stop))
+    yield parseLenientJson(text.slice(at, stop))
     at = nextOf(text, stop)
   }
 }
 
 /** Throws SyntaxError. Numbers that are not JSON, as Python writes them, are null. */
-export function parseJson(text: string): unknown {
+export function parseLenientJson(text: string): unknown {
   try {
     return JSON.parse(text)
   } catch (error) {

@@ -4,7 +4,7 @@ import { type ToolCalls, toolCalls } from '../calls/tool-calls.ts'
 import { readLogprobs } from './logprobs.ts'
 
 /** What has been emitted of the message of one choice. */
-export type Message = {
+export type EmittedMessage = {
   readonly choice: number
   /** The names of the tools that the model was given. */
   readonly tools: ReadonlySet<string>
@@ -18,18 +18,18 @@ export type Message = {
   has_deltas: boolean
 }
 
-export function emptyMessage(choice: number, tools: ReadonlySet<string>): Message {
+export function emptyMessage(choice: number, tools: ReadonlySet<string>): EmittedMessage {
   return { choice, tools, text: '', reasoning: '', refusal: '', calls: null, sealed: [], has_deltas: false }
 }
 
 /** Whether anything of an answer has been emitted. */
-export function hasContent({ text, reasoning, refusal, calls }: Message): boolean {
+export function hasContent({ text, reasoning, refusal, calls }: EmittedMessage): boolean {
   return text !== '' || reasoning !== '' || refusal !== '' || (calls !== null && calls.count() > 0)
 }
 
 /** Reads one piece of the message. `logprobs` is null when nobody asked for them. */
 export function readDelta(
-  message: Message,
+  message: EmittedMessage,
   delta: Record<string, unknown>,
   logprobs: unknown,
   events: ChatEvent[],
@@ -59,7 +59,7 @@ export function readDelta(
  * ends its choice, or lists the calls so far. Only what is new of it is emitted.
  */
 export function readMessage(
-  message: Message,
+  message: EmittedMessage,
   entry: Record<string, unknown>,
   { logprobs, ends }: { logprobs: unknown; ends: boolean },
   events: ChatEvent[],
@@ -89,7 +89,11 @@ export function readMessage(
  * No more will come of the message. `run`: the client is to run its calls. OpenRouter wants its encrypted reasoning back beside the calls
  * that it led to: the last of them carries it to the client. Source: https://openrouter.ai/docs/use-cases/reasoning-tokens
  */
-export function endMessage({ choice, calls, sealed }: Message, { run }: { run: boolean }, events: ChatEvent[]): void {
+export function endMessage(
+  { choice, calls, sealed }: EmittedMessage,
+  { run }: { run: boolean },
+  events: ChatEvent[],
+): void {
   calls?.end(events, { run })
   const call = (calls?.count() ?? 0) - 1
   if (call < 0 || sealed.length === 0) return
@@ -113,7 +117,7 @@ function newOf(known: string, whole: string): string {
 }
 
 /** Content as parts: text, refusals, and the reasoning of Mistral and Anthropic (`thinking`). */
-function readParts(message: Message, parts: unknown[], events: ChatEvent[]): void {
+function readParts(message: EmittedMessage, parts: unknown[], events: ChatEvent[]): void {
   for (const item of parts) {
     const part = typeof item === 'string' ? { text: item } : asRecord(item)
     if (part === null) continue
@@ -127,13 +131,13 @@ function readParts(message: Message, parts: unknown[], events: ChatEvent[]): voi
   }
 }
 
-function addReasoning(message: Message, text: string, events: ChatEvent[]): void {
+function addReasoning(message: EmittedMessage, text: string, events: ChatEvent[]): void {
   if (text === '') return
   message.reasoning += text
   events.push({ type: 'reasoning-delta', choice: message.choice, text })
 }
 
-function addRefusal(message: Message, text: string, events: ChatEvent[]): void {
+function addRefusal(message: EmittedMessage, text: string, events: ChatEvent[]): void {
   if (text === '') return
   message.refusal += text
   events.push({ type: 'refusal-delta', choice: message.choice, text })

@@ -3,7 +3,7 @@ import type { EngineError } from '../../../engine-error.ts'
 import type { ChatEvent } from '../../contract.ts'
 import { type SseEvent, sseParser } from '../sse-parser.ts'
 import type { BodyEnd, CompletionReader, Missing } from './completion.ts'
-import { jsonValues, parseJson } from './json-end.ts'
+import { jsonValues, parseLenientJson } from './json-end.ts'
 
 export type StreamReader = {
   /** Reads a piece of the body. Throws EngineError, SyntaxError or RangeError; events read before that stay. */
@@ -117,7 +117,7 @@ function objectOf({ data, name }: SseEvent): unknown {
   const first = data.trimStart()[0]
   if (first !== '{' && first !== '[') return null
   try {
-    return parseJson(data)
+    return parseLenientJson(data)
   } catch {
     return undefined
   }

@@ -21,7 +21,7 @@ export const LIMITED = /^(not|if|then|else|contains|propertyNames)$/
 export class Unsatisfiable extends Error {}
 
 /** Throws Unsatisfiable once a value has cost too much. The same schema always costs the same. */
-export function spend(work: Effort, effort: number): void {
+export function spendEffort(work: Effort, effort: number): void {
   work.effort += effort
   if (work.effort > EFFORT_MAX) throw new Unsatisfiable('to find one takes too long')
 }
@@ -58,7 +58,7 @@ function ownOf(work: Effort, keywords: Keywords, value: unknown): TSchema {
     effort += each === own.contains || each === own.propertyNames ? weight * size : weight
   }
   if (effort > STEP_MAX) throw new Unsatisfiable('to check one takes too long')
-  spend(work, effort)
+  spendEffort(work, effort)
   return own
 }
 

@@ -1,24 +1,24 @@
 import type { SeededRandom } from '../../../seeded-random.ts'
 import type { Clues } from '../prompt.ts'
-import { check, type Effort, type Keywords, sizeOf, spend, Unsatisfiable } from './check.ts'
+import { check, type Effort, type Keywords, sizeOf, spendEffort, Unsatisfiable } from './check.ts'
 import { type Pattern, readPattern, textMatching } from './pattern.ts'
 
 /** What a value is made from: what the prompt mentions, and the choices that are left to chance. */
-export type Given = { clues: Clues; random: SeededRandom }
+export type ValueSource = { clues: Clues; random: SeededRandom }
 /** `patterns` are those read before: most are of many values. */
-export type LeafWork = Given & Effort & { patterns: Map<string, Pattern | null> }
+export type LeafWork = ValueSource & Effort & { patterns: Map<string, Pattern | null> }
 /** What it is made for: a member, and how many other values were asked for before. `depth` counts members, items and branches. */
-export type Place = { name: string; variation: number; path: string; depth: number }
+export type ValuePlace = { name: string; variation: number; path: string; depth: number }
 
 const CHARACTERS_MAX = 4096
 /** Of the name of a member, as far as it suggests a text. */
 const NAME_CHARACTERS = 100
 
 /** A text of the given pattern, else one that the name of the member suggests, else one of its format. */
-export function textFor(work: LeafWork, keywords: Keywords, place: Place): string | undefined {
+export function textFor(work: LeafWork, keywords: Keywords, place: ValuePlace): string | undefined {
   const [least, most] = [Math.min(sizeOf(keywords.minLength), CHARACTERS_MAX), sizeOf(keywords.maxLength, Infinity)]
   if (typeof keywords.pattern === 'string') return patternText(work, keywords.pattern, place, { least, most })
-  spend(work, least / 32)
+  spendEffort(work, least / 32)
   const [likely, ...others] = textsFor(work, place)
   const fitted = [...likely!, ...' sandbox'.repeat(least / 8 + 1)].slice(0, Math.max(least, [...likely!].length))
   return [fitted.slice(0, most).join(''), ...others].find((text) => check(work, keywords, text)) ?? likely!
@@ -27,14 +27,14 @@ export function textFor(work: LeafWork, keywords: Keywords, place: Place): strin
 function patternText(
   work: LeafWork,
   source: string,
-  { variation, path }: Place,
+  { variation, path }: ValuePlace,
   { least, most }: { least: number; most: number },
 ): string | undefined {
   const pattern = work.patterns.get(source) ?? readPattern(source)
   work.patterns.set(source, pattern)
   if (pattern === null) throw new Unsatisfiable(`'pattern' at ${path} is not supported`)
   for (const growth of [2, 1, 0, 3, 5, 8, 13, 21, 34, 55, 89, 144, 233]) {
-    spend(work, 50)
+    spendEffort(work, 50)
     const pick = (count: number) => (Math.floor(work.random.between(0, count)) + variation) % count
     const text = textMatching(pattern, growth, pick)
     if (text !== null && text.length >= least && text.length <= most) return text
@@ -43,7 +43,7 @@ function patternText(
 }
 
 /** A number of the prompt when it fits, else one between the bounds, a multiple of what it must be. */
-export function numberFor(work: LeafWork, keywords: Keywords, { variation }: Place): number | undefined {
+export function numberFor(work: LeafWork, keywords: Keywords, { variation }: ValuePlace): number | undefined {
   const { clues, random } = work
   const least = Math.max(sizeOf(keywords.minimum, -Infinity), sizeOf(keywords.exclusiveMinimum, -Infinity))
   const most = Math.min(sizeOf(keywords.maximum, Infinity), sizeOf(keywords.exclusiveMaximum, Infinity))
@@ -72,7 +72,7 @@ function nearZero({ least, most, step }: { least: number; most: number; step: nu
 }
 
 /** The text that the member's name suggests, then one of each format that TypeBox checks. Those of the prompt in the first variation only. */
-function textsFor({ clues, random }: Given, { name, variation }: Place): string[] {
+function textsFor({ clues, random }: ValueSource, { name, variation }: ValuePlace): string[] {
   const number = 1 + variation + Math.floor(random.between(0, 90))
   const hex = Array.from({ length: 32 }, () => Math.floor(random.between(0, 16)).toString(16)).join('')
   const uuid = hex.replace(/^(.{8})(.{4}).(.{3}).(.{3})/, '$1-$2-4$3-8$4-')

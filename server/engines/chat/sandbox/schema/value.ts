@@ -12,11 +12,11 @@ import {
   OWN,
   STEP_MAX,
   sizeOf,
-  spend,
+  spendEffort,
   Unsatisfiable,
   weigh,
 } from './check.ts'
-import { type Given, type LeafWork, numberFor, type Place, textFor } from './leaf.ts'
+import { type LeafWork, numberFor, textFor, type ValuePlace, type ValueSource } from './leaf.ts'
 
 type Work = LeafWork & { root: unknown; values: number; problem: string; turn(): Promise<void> | undefined }
 
@@ -39,7 +39,7 @@ const UNSUPPORTED = /^(patternProperties|dependentSchemas|dependencies|unevaluat
  * another schema, or one without a small value; `subject` names it there.
  * Source: https://platform.openai.com/docs/guides/structured-outputs#supported-schemas
  */
-export async function valueFor(root: unknown, subject: string, given: Given): Promise<unknown> {
+export async function valueFor(root: unknown, subject: string, given: ValueSource): Promise<unknown> {
   const counts = { values: 0, effort: 0, problem: 'there is none that is small' }
   const work: Work = { ...given, ...counts, root, weights: new Map(), patterns: new Map(), turn: turnTaker(1) }
   try {
@@ -58,7 +58,7 @@ export async function valueFor(root: unknown, subject: string, given: Given): Pr
 }
 
 /** Undefined when there is no value. */
-async function make(work: Work, schema: unknown, place: Place): Promise<unknown> {
+async function make(work: Work, schema: unknown, place: ValuePlace): Promise<unknown> {
   if (place.depth > DEPTH_MAX || ++work.values > VALUES_MAX) return undefined
   await work.turn()
   const parts = partsOf(work, schema, place)
@@ -73,7 +73,7 @@ async function make(work: Work, schema: unknown, place: Place): Promise<unknown>
   return value
 }
 
-async function makeBranch(work: Work, parts: Keywords[], choosing: Keywords, place: Place): Promise<unknown> {
+async function makeBranch(work: Work, parts: Keywords[], choosing: Keywords, place: ValuePlace): Promise<unknown> {
   const { [choosing.anyOf ? 'anyOf' : 'oneOf']: given, ...rest } = choosing
   const others = parts.map((part) => (part === choosing ? rest : part))
   const branches = listOf(given)
@@ -88,12 +88,12 @@ async function makeBranch(work: Work, parts: Keywords[], choosing: Keywords, pla
 }
 
 /** `null` last; where it is to be short, the branch with the fewest references first, so that recursion ends. */
-async function orderBranches(work: Work, branches: readonly unknown[], place: Place): Promise<unknown[]> {
+async function orderBranches(work: Work, branches: readonly unknown[], place: ValuePlace): Promise<unknown[]> {
   const weighed = []
   for (const [i, branch] of branches.entries()) {
     await work.turn()
     const parts = partsOf(work, branch, place)
-    spend(work, isShort(work, place) ? weigh(parts, OPTION) : 0)
+    spendEffort(work, isShort(work, place) ? weigh(parts, OPTION) : 0)
     const weight = isShort(work, place)
       ? JSON.stringify(parts).split('"$ref"').length
       : Number(parts.some(({ type, const: only }) => type === 'null' || only === null))
@@ -103,11 +103,11 @@ async function orderBranches(work: Work, branches: readonly unknown[], place: Pl
   return weighed.sort((a, b) => a.weight - b.weight || a.turn - b.turn).map(({ branch }) => branch)
 }
 
-function isShort({ values }: Work, { depth }: Place): boolean {
+function isShort({ values }: Work, { depth }: ValuePlace): boolean {
   return depth >= DEPTH_FULL || values > VALUES_FULL
 }
 
-async function makeOf(work: Work, parts: Keywords[], place: Place): Promise<unknown> {
+async function makeOf(work: Work, parts: Keywords[], place: ValuePlace): Promise<unknown> {
   const required = parts.flatMap((part) => listOf(part.required))
   // Of a keyword that parts set differently the first is taken; checking finds where that fails.
   const keywords: Keywords = { ...Object.assign({}, ...parts.toReversed()), ...(required.length > 0 && { required }) }
@@ -127,7 +127,7 @@ async function makeOf(work: Work, parts: Keywords[], place: Place): Promise<unkn
 }
 
 /** An option the prompt names, else any. Never one whose members or items the schema constrains: they are not checked here. */
-function pickOption(work: Work, keywords: Keywords, { variation }: Place): unknown {
+function pickOption(work: Work, keywords: Keywords, { variation }: ValuePlace): unknown {
   const isDeep = ['properties', 'additionalProperties', 'items', 'prefixItems'].some((name) => keywords[name])
   const all = Object.hasOwn(keywords, 'const') ? [keywords.const] : listOf(keywords.enum)
   const options = isDeep ? all.filter((option) => typeof option !== 'object' || option === null) : all
@@ -136,7 +136,7 @@ function pickOption(work: Work, keywords: Keywords, { variation }: Place): unkno
   const named = variation === 0 && options.length <= NAMED_MAX ? options.find(isNamed) : undefined
   const picked = named ?? options[at % options.length]
   // What is long is to be written as often as it is picked.
-  spend(work, weigh(picked) * 8)
+  spendEffort(work, weigh(picked) * 8)
   return picked
 }
 
@@ -146,7 +146,12 @@ function guessType(keywords: Keywords): string {
   return /items/i.test(names) ? 'array' : /imum|multipleOf/.test(names) ? 'number' : 'string'
 }
 
-async function objectOf(work: Work, keywords: Keywords, parts: Keywords[], place: Place): Promise<object | undefined> {
+async function objectOf(
+  work: Work,
+  keywords: Keywords,
+  parts: Keywords[],
+  place: ValuePlace,
+): Promise<object | undefined> {
   const wanted = isShort(work, place) ? [] : parts.flatMap((part) => Object.keys(asRecord(part.properties) ?? {}))
   const required = new Set(listOf(keywords.required).map(String))
   const names = new Set([...wanted, ...required])
@@ -154,7 +159,7 @@ async function objectOf(work: Work, keywords: Keywords, parts: Keywords[], place
   for (let extra = 1; names.size < least; extra++) names.add(`extra_${extra}`)
   const members: Array<[string, unknown]> = []
   for (const name of names) {
-    spend(work, 1 + name.length / 8)
+    spendEffort(work, 1 + name.length / 8)
     const allOf = parts.map((part) => memberSchema(part, name))
     const value = await make(work, { allOf }, below(place, name))
     if (value !== undefined) members.push([name, value])
@@ -172,7 +177,7 @@ async function arrayOf(
   work: Work,
   keywords: Keywords,
   parts: Keywords[],
-  place: Place,
+  place: ValuePlace,
 ): Promise<unknown[] | undefined> {
   const least = sizeOf(keywords.minItems)
   const wanted = isShort(work, place) ? 0 : Math.max(1, listOf(keywords.prefixItems).length)
@@ -182,7 +187,7 @@ async function arrayOf(
     const allOf = parts.map((part) => itemSchema(part, items.size))
     const item = await make(work, { allOf }, { ...below(place, place.name), variation: place.variation + i })
     if (item === undefined) break
-    if (keywords.uniqueItems === true) spend(work, weigh(item))
+    if (keywords.uniqueItems === true) spendEffort(work, weigh(item))
     items.set(keywords.uniqueItems === true ? JSON.stringify(item) : String(i), item)
   }
   return items.size < least ? undefined : [...items.values()]
@@ -193,18 +198,18 @@ function itemSchema({ prefixItems, items, additionalItems }: Keywords, index: nu
   return listOf(prefixItems ?? items)[index] ?? rest ?? true
 }
 
-function below({ path, depth, variation }: Place, name: string): Place {
+function below({ path, depth, variation }: ValuePlace, name: string): ValuePlace {
   return { name, path: `${path}/${name}`, depth: depth + 1, variation }
 }
 
 /** The schema, what it refers to and its `allOf`: a value that satisfies the keywords of each of them satisfies it. */
-function partsOf(work: Work, schema: unknown, place: Place, room = { left: STEP_MAX }): Keywords[] {
+function partsOf(work: Work, schema: unknown, place: ValuePlace, room = { left: STEP_MAX }): Keywords[] {
   if (!isRecord(schema)) return [schema === false ? { enum: [] } : {}]
   const { $ref, allOf, ...own } = schema
   const size = 1 + Object.keys(own).length + (typeof $ref === 'string' ? $ref.length / 64 : 0)
   room.left -= PART_EFFORT + size
   if (room.left < 0) throw new Unsatisfiable(`${place.path} refers too far`)
-  spend(work, size)
+  spendEffort(work, size)
   const isPlain = (part: unknown) => Object.keys(asRecord(part) ?? {}).every((keyword) => OWN.test(keyword))
   const unsupported = Object.keys(own).find(
     (name) => UNSUPPORTED.test(name) || (LIMITED.test(name) && !isPlain(own[name])),
@@ -216,7 +221,7 @@ function partsOf(work: Work, schema: unknown, place: Place, room = { left: STEP_
 }
 
 /** False where it is certain that the value does not satisfy the schema. */
-async function mayBe(work: Work, schema: unknown, value: unknown, place: Place): Promise<boolean> {
+async function mayBe(work: Work, schema: unknown, value: unknown, place: ValuePlace): Promise<boolean> {
   for (const part of partsOf(work, schema, place)) {
     await work.turn()
     if (!check(work, part, value)) return false

@@ -1,7 +1,7 @@
 import { namesVersion } from '../../../base-url.ts'
 import { INPUTS } from '../../capabilities.ts'
 import type { MediaLimits } from '../media-limits.ts'
-import type { Dialect } from './dialect.ts'
+import type { TaskDialect } from './dialect.ts'
 
 const TASKS = '/contents/generations/tasks'
 
@@ -9,7 +9,7 @@ const TASKS = '/contents/generations/tasks'
  * Seedance at ByteDance Ark and BytePlus ModelArk. Its list shows the seed of a task.
  * Source: https://docs.byteplus.com/en/docs/ModelArk/1520757
  */
-export const arkDialect: Dialect = {
+export const arkDialect: TaskDialect = {
   path_prefix: (base_url) => (namesVersion(base_url) ? '' : '/api/v3'),
   paths: { start: TASKS, list: TASKS, poll: TASKS, cancel: TASKS },
   resolutions: ['720p', '480p', '1080p'],

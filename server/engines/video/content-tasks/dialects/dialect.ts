@@ -1,13 +1,13 @@
 import type { InputName, Protocol } from '../../capabilities.ts'
 import type { RenderRequest } from '../../contract.ts'
-import type { Words } from '../../reply/complaint.ts'
+import type { ProtocolWords } from '../../reply/complaint.ts'
 import type { MediaLimits } from '../media-limits.ts'
 
 /** Where the calls go, below the address. The id of the task is added to `poll` and `cancel`. */
 export type TaskPaths = { start: string; list: string; poll: string; cancel: string }
 
 /** One protocol of tasks with a `content` list: how a start is written, and what words its replies have. */
-export type Dialect = {
+export type TaskDialect = {
   /** Between the base URL and the paths below, where the configuration names none. */
   path_prefix(base_url: string): string
   paths: TaskPaths
@@ -21,7 +21,7 @@ export type Dialect = {
   media_limits(model: string): MediaLimits
   /** Members of a start beside `model`, `content`, `ratio`, `resolution` and `duration`. */
   extra(request: RenderRequest): Record<string, unknown>
-  words: Words
+  words: ProtocolWords
   /** Whether an item of the list is a render: other tasks may be in the same list. */
   isRender(item: Record<string, unknown>): boolean
 }

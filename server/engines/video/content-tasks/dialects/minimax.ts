@@ -1,11 +1,11 @@
 import { INPUTS } from '../../capabilities.ts'
-import type { Dialect } from './dialect.ts'
+import type { TaskDialect } from './dialect.ts'
 
 /**
  * MiniMax H3 and H3-Max, version 2 of the video API, and resellers of it. The API has no seed. Its list shows neither prompts nor seeds.
  * Source: https://platform.minimax.io/docs/api-reference/video-generation-v2-create
  */
-export const minimaxDialect: Dialect = {
+export const minimaxDialect: TaskDialect = {
   path_prefix: () => '',
   paths: {
     start: '/v2/video_generation',

@@ -16,7 +16,7 @@ export type DialectOptions = {
 export type WrittenStart = { json: object } | { body: NonNullable<EngineCall['body']> }
 
 /** One way of speaking `/v1/videos`: what it takes and how a start is written. Polling, output and errors are the same for all. */
-export type Dialect = {
+export type VideosApiDialect = {
   /** Every input the protocol can carry. */
   inputs: ReadonlySet<InputName>
   references_max: Capabilities['references_max']

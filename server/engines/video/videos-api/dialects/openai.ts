@@ -1,12 +1,12 @@
 import { multipart, type Part } from '../../http/multipart.ts'
-import type { Dialect } from './dialect.ts'
+import type { VideosApiDialect } from './dialect.ts'
 import { listedRatio } from './sizes.ts'
 
 /**
  * The shape of OpenAI's Videos API, which gateways go on speaking: multipart, seconds as text, one picture the clip begins with.
  * Source: `resources/videos.ts` of https://www.npmjs.com/package/openai/v/7.55.0
  */
-export const openaiDialect: Dialect = {
+export const openaiDialect: VideosApiDialect = {
   inputs: new Set(['first_frame']),
   references_max: { images: 0, videos: 0, audio: 0, files: 0 },
   media: 'bytes',

@@ -1,5 +1,5 @@
 import type { RenderInput } from '../../contract.ts'
-import type { Dialect } from './dialect.ts'
+import type { VideosApiDialect } from './dialect.ts'
 import { listedRatio } from './sizes.ts'
 
 /**
@@ -7,7 +7,7 @@ import { listedRatio } from './sizes.ts'
  * cancel is documented. Reference audio is left out: how its part is written could not be verified.
  * Source: https://www.npmjs.com/package/@openrouter/sdk/v/1.3.19
  */
-export const openrouterDialect: Dialect = {
+export const openrouterDialect: VideosApiDialect = {
   inputs: new Set(['first_frame', 'last_frame', 'reference_images', 'reference_videos']),
   references_max: { images: 8, videos: 2, audio: 0, files: 10 },
   media: 'signed_url',

@@ -1,6 +1,6 @@
 import type { RenderInput } from '../../contract.ts'
-import { renderMode } from '../../refuse-unsupported.ts'
-import type { Dialect } from './dialect.ts'
+import { renderMode } from '../../reject-unsupported.ts'
+import type { VideosApiDialect } from './dialect.ts'
 import { H3_SIZES, listedRatio } from './sizes.ts'
 
 /**
@@ -8,7 +8,7 @@ import { H3_SIZES, listedRatio } from './sizes.ts'
  * Media are fetched by the engine from signed URLs, unless it is configured for `data:` URLs, which its documentation does not name. DELETE only drops the record while the render goes on, so nothing can be canceled.
  * Source: docs/engines.md, video.
  */
-export const sglangDialect: Dialect = {
+export const sglangDialect: VideosApiDialect = {
   inputs: new Set(['first_frame', 'last_frame', 'reference_images', 'reference_videos', 'reference_audio']),
   references_max: { images: 8, videos: 2, audio: 3, files: 12 },
   media: 'signed_url',

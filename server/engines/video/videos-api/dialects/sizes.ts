@@ -1,7 +1,7 @@
 import type { RenderRequest } from '../../contract.ts'
 
-export const RATIOS = ['21:9', '16:9', '4:3', '1:1', '3:4', '9:16'] as const
-export type Ratio = (typeof RATIOS)[number]
+export const SIZED_RATIOS = ['21:9', '16:9', '4:3', '1:1', '3:4', '9:16'] as const
+export type Ratio = (typeof SIZED_RATIOS)[number]
 
 /** Multiples of 32 with an area of at most 768 · 1344, as the open weights of H3 want them. Source: docs/engines.md, video. */
 export const H3_SIZES: Record<Ratio, readonly [width: number, height: number]> = {
@@ -18,5 +18,5 @@ export function listedRatio(request: Pick<RenderRequest, 'aspect_ratio' | 'width
   if (request.aspect_ratio !== 'Auto') return request.aspect_ratio
   const wanted = Math.log(request.width / request.height)
   const distance = (ratio: Ratio) => Math.abs(Math.log(H3_SIZES[ratio][0] / H3_SIZES[ratio][1]) - wanted)
-  return RATIOS.reduce((best, ratio) => (distance(ratio) < distance(best) ? ratio : best))
+  return SIZED_RATIOS.reduce((best, ratio) => (distance(ratio) < distance(best) ? ratio : best))
 }

@@ -1,14 +1,14 @@
 import type { RenderInput, RenderRequest } from '../../contract.ts'
 import { multipart, type Part } from '../../http/multipart.ts'
-import { renderMode } from '../../refuse-unsupported.ts'
-import type { Dialect } from './dialect.ts'
+import { renderMode } from '../../reject-unsupported.ts'
+import type { VideosApiDialect } from './dialect.ts'
 import { H3_SIZES, listedRatio } from './sizes.ts'
 
 /**
  * vLLM-Omni serving MiniMax H3: multipart with the pictures as files; a clip and a sound as `data:` URLs, one of each.
  * Source: docs/engines.md, video.
  */
-export const vllmOmniDialect: Dialect = {
+export const vllmOmniDialect: VideosApiDialect = {
   inputs: new Set(['first_frame', 'last_frame', 'reference_images', 'reference_videos', 'reference_audio']),
   references_max: { images: 8, videos: 1, audio: 1, files: 10 },
   media: 'bytes',

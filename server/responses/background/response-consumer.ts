@@ -5,7 +5,7 @@ import { engineName } from '../../engines/measured.ts'
 import { addSeconds, type Clock } from '../../platform/clock.ts'
 import { isDatabaseDown } from '../../platform/db/db.ts'
 import { backoffSeconds } from '../../platform/queue/backoff.ts'
-import { DROPPED, startWorker } from '../../platform/queue/worker.ts'
+import { DROPPED, startConsumer } from '../../platform/queue/consumer.ts'
 import { takingTurnsAs } from '../../platform/turns.ts'
 import type { ResponseDeps } from '../call.ts'
 import { RESPONSE_CANCEL_TOPIC, RESPONSE_QUEUE } from '../stored/store/responses.ts'
@@ -20,28 +20,28 @@ import {
 import { ClaimLost } from './event-recorder.ts'
 import { CANCELLED, runClaimed } from './run-claimed.ts'
 
-/** How long active runs may continue when the service stops; then they are released, and begin again on another worker. */
+/** How long active runs may continue when the service stops; then they are released, and begin again on another consumer. */
 const STOP_SECONDS = { finish: 20, abort: 20 }
 /** Pause between two attempts to reach a database that is away. */
 const DATABASE_SECONDS = 1
 
-export type ResponseWorker = { stop(): Promise<void> }
+export type ResponseConsumer = { stop(): Promise<void> }
 
 /**
  * Runs background responses as they become due, up to `share` of an organization at a time and twice as many of all: an organization alone
- * is not slowed down by what is kept free for others. `sole`: no other worker can be alive on this database.
+ * is not slowed down by what is kept free for others. `sole`: no other consumer can be alive on this database.
  */
-export function startResponseWorker(
+export function startResponseConsumer(
   ctx: LiveContext,
   deps: ResponseDeps,
-  options: { sole: boolean; worker_id?: string | undefined; share: number; stop_seconds?: number },
-): ResponseWorker {
+  options: { sole: boolean; consumer_id?: string | undefined; share: number; stop_seconds?: number },
+): ResponseConsumer {
   const { db, clock, changes } = ctx
-  const { sole, worker_id, share, stop_seconds: finish = STOP_SECONDS.finish } = options
+  const { sole, consumer_id, share, stop_seconds: finish = STOP_SECONDS.finish } = options
   const models = unreachableModels(clock)
   const lost = lostAttempts(ctx)
-  const worker = startWorker<ClaimedResponse>({
-    ...{ db, clock, changes, sole, worker_id, queue: RESPONSE_QUEUE },
+  const consumer = startConsumer<ClaimedResponse>({
+    ...{ db, clock, changes, sole, consumer_id, queue: RESPONSE_QUEUE },
     ...{ claims: responseClaims(share), concurrency: share * 2 },
     only: (now) => servedResponses(ctx, { now, without: new Set([...models.paused(), ...pausedByOperator(ctx)]) }),
     stop_seconds: { ...STOP_SECONDS, finish },
@@ -73,12 +73,12 @@ export function startResponseWorker(
     },
   })
   const stopListening = changes.on(RESPONSE_CANCEL_TOPIC, (id) => {
-    if (id !== null) worker.abort(id, CANCELLED)
+    if (id !== null) consumer.abort(id, CANCELLED)
   })
   return {
     async stop() {
       lost.stop()
-      await worker.stop()
+      await consumer.stop()
       stopListening()
     },
   }

@@ -13,7 +13,7 @@ export const QUEUE_TOPIC = 'queue'
 /** Queues in which rows were released that may have been due for a long time, announced by name. */
 export const RECLAIMED_TOPIC = 'queue_reclaimed'
 
-export type WorkerOptions<Row extends Claimed> = {
+export type ConsumerOptions<Row extends Claimed> = {
   db: Db
   clock: Clock
   changes: Changes
@@ -25,15 +25,15 @@ export type WorkerOptions<Row extends Claimed> = {
   /** Rows worked on at a time, from their claim to their first wait. Work that goes on after the wait does not count. */
   concurrency: number
   /**
-   * Works on one row under its claim. Returns the row as it now is and the seconds this worker keeps it waiting, or null when the work
+   * Works on one row under its claim. Returns the row as it now is and the seconds this consumer keeps it waiting, or null when the work
    * is done or the row was released. When it throws, the row is released, to be claimed again soon.
    */
   run(row: Row, signal: AbortSignal): Promise<{ row: Row; wait_seconds: number } | null>
   /** Releases rows whose work is not done; `stopping`: because the process ends, else because of an error. Default: `claims.release`. */
   release?(rows: readonly Row[], why: { stopping: boolean; not_before: Date }): Promise<void>
   /** Begins the ids of its claims, so that others can release them once the process is gone. Default: one of its own. */
-  worker_id?: string | undefined
-  /** No other worker can be alive on this database: rows that a dead one held are released at once. */
+  consumer_id?: string | undefined
+  /** No other consumer can be alive on this database: rows that a dead one held are released at once. */
   sole: boolean
   /** How often to look for due rows without an announcement. Default: 2. */
   polling_seconds?: number
@@ -43,8 +43,8 @@ export type WorkerOptions<Row extends Claimed> = {
   on_error(error: unknown, row: Row | null): void
 }
 
-export type Worker<Row> = {
-  /** Aborts the work on a row without releasing it. Returns the row as last known; null when this worker does not hold it. */
+export type JobConsumer<Row> = {
+  /** Aborts the work on a row without releasing it. Returns the row as last known; null when this consumer does not hold it. */
   drop(id: string): Row | null
   /** Aborts the signal of a row's work, which then decides what happens to the row. */
   abort(id: string, reason: Error): void
@@ -56,7 +56,7 @@ const BATCH_MAX = 100
 /** With more than this share of the slots taken, a claim waits for more of them to come free. */
 const GATHER_ABOVE = 0.75
 const GATHER_SECONDS = 0.005
-/** Why work on a row was aborted that this worker no longer holds. */
+/** Why work on a row was aborted that this consumer no longer holds. */
 export const DROPPED = new Error('this row has ended, or another worker may have it')
 /** Work is announced: by itself becomes due only what is to be tried later, and what was announced while the connection was down. */
 const POLLING_SECONDS = 2
@@ -64,13 +64,13 @@ const POLLING_SECONDS = 2
 const FAULT_SECONDS = 0.5
 type Held<Row extends Claimed> = Leased<Row> & { abort: AbortController; timer: NodeJS.Timeout | null }
 
-type State<Row extends Claimed> = WorkerOptions<Row> & {
+type State<Row extends Claimed> = ConsumerOptions<Row> & {
   held: Map<string, Held<Row>>
   /** Slots taken: rows that were claimed and have not reached their first wait. */
   slots: number
   /** Work under way, including that of dropped rows. */
   running: Set<Promise<void>>
-  /** Whether rows may be under claims that no live worker holds. */
+  /** Whether rows may be under claims that no live consumer holds. */
   orphans: boolean
   window: DueWindow
   /** Whether the last claim took as many as it could, so that there may be more. */
@@ -84,9 +84,9 @@ type State<Row extends Claimed> = WorkerOptions<Row> & {
 
 /**
  * Claims rows as they become due and works on them under leases it renews, until `stop`. At most `concurrency` rows are between their
- * claim and their first wait; one statement claims for all free slots. A waiting row stays with this worker.
+ * claim and their first wait; one statement claims for all free slots. A waiting row stays with this consumer.
  */
-export function startWorker<Row extends Claimed>(options: WorkerOptions<Row>): Worker<Row> {
+export function startConsumer<Row extends Claimed>(options: ConsumerOptions<Row>): JobConsumer<Row> {
   const state: State<Row> = {
     ...options,
     ...{
@@ -111,7 +111,7 @@ export function startWorker<Row extends Claimed>(options: WorkerOptions<Row>): W
     state.hinted.resolve()
   })
   const claiming = claimLoop(state)
-  // Also while the worker stops: work under way may take longer than a lease.
+  // Also while the consumer stops: work under way may take longer than a lease.
   const renewing = keepLeases({
     ...{ db: state.db, claims: state.claims, signal: state.over.signal },
     held: () => [...state.held.values()],
@@ -139,7 +139,7 @@ export function startWorker<Row extends Claimed>(options: WorkerOptions<Row>): W
 async function claimLoop<Row extends Claimed>(state: State<Row>): Promise<void> {
   const { signal } = state.stopping
   // Claims of two queues may be on one table.
-  const worker = `${state.worker_id ?? randomUUID()}/${state.queue}`
+  const worker = `${state.consumer_id ?? randomUUID()}/${state.queue}`
   for (let n = 1; !signal.aborted; n++) {
     state.hinted = Promise.withResolvers()
     // Between two claims: a row whose claim is still in flight looks like an orphan.
@@ -210,7 +210,7 @@ async function work<Row extends Claimed>(state: State<Row>, entry: Held<Row>): P
     entry.row = waiting.row
     if (!stopping.signal.aborted) entry.timer = setTimeout(() => resume(state, entry), waiting.wait_seconds * 1000)
   } catch (error) {
-    // Dropped: it has ended, or another worker has it.
+    // Dropped: it has ended, or another consumer has it.
     if (held.get(entry.row.id) !== entry) return
     if (!stopping.signal.aborted) state.on_error(error, entry.row)
     await releaseUntilWritten(state, entry)
@@ -247,7 +247,7 @@ async function release<Row extends Claimed>(state: State<Row>, rows: readonly Ro
   if (stopping) state.changes.announce(RECLAIMED_TOPIC, state.queue)
 }
 
-/** Releases the rows of a worker that was killed, and rows whose claim succeeded while its answer was lost. */
+/** Releases the rows of a consumer that was killed, and rows whose claim succeeded while its answer was lost. */
 async function reclaimOrphans<Row extends Claimed>(state: State<Row>): Promise<void> {
   state.orphans = false
   state.window.reset()

@@ -2,7 +2,7 @@ import { EngineError } from '../engine-error.ts'
 import type { Capabilities, InputRole, RenderMode, RenderRequest } from './contract.ts'
 
 /** Refuses what an engine cannot take, so that no input is ever dropped in silence. Throws EngineError `rejected`. */
-export function refuseUnsupported(request: RenderRequest, capabilities: Capabilities): void {
+export function rejectUnsupportedInput(request: RenderRequest, capabilities: Capabilities): void {
   const what = unsupportedBy(capabilities, request)
   if (what === null) return
   throw new EngineError('rejected', `The engine does not take ${what}.`, { engine_code: 'unsupported' })

@@ -11,7 +11,7 @@ import { shape, type TextRepair } from '../../platform/schema/validate.ts'
 import { beginInTurn, takingTurnsAs } from '../../platform/turns.ts'
 import { requireSameOrigin } from './csrf.ts'
 import type { Authenticator, Principal } from './principal.ts'
-import { countRequest, hasLimits } from './rate-limit.ts'
+import { countAgainstRateLimit, hasLimits } from './rate-limit.ts'
 import { requireSomeBody, requireStorablePath } from './readable-request.ts'
 
 /** `signed_url` and `none` know no caller; the handler of the first checks the signature itself. */
@@ -19,7 +19,7 @@ export type Auth = 'none' | 'signed_url' | 'api_key' | 'session' | 'api_key_or_s
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
 
 /** What one call gives its handler. `query` is parsed and checked; so is `body`, unless `body_check` is `handler`. */
-export type Call<A extends Auth, B, Q> = {
+export type RouteCall<A extends Auth, B, Q> = {
   principal: A extends 'none' | 'signed_url' ? null : Principal
   body: B
   query: Q
@@ -28,8 +28,8 @@ export type Call<A extends Auth, B, Q> = {
   reply: FastifyReply
 }
 
-/** Headers that some endpoints send on success, beside those that follow from their credential and kind of answer. */
-export type AnswerHeader =
+/** Headers that some routes send on success, beside those that follow from their credential and kind of answer. */
+export type RouteHeader =
   | 'cache-control'
   | 'content-disposition'
   | 'idempotent-replayed'
@@ -40,11 +40,11 @@ export type AnswerHeader =
   | 'x-dropped-items'
   | 'x-dropped-tools'
 
-export type EndpointSpec<A extends Auth, B extends TSchema, Q extends TSchema> = {
+export type RouteSpec<A extends Auth, B extends TSchema, Q extends TSchema> = {
   method: Method
   /** With `:name` for each parameter. */
   path: string
-  /** No default: every endpoint declares who may call it. */
+  /** No default: every route declares who may call it. */
   auth: A
   /** Counted against the plan's limit of requests, although only the console calls it: it does what a route of the API does. */
   counted?: boolean
@@ -59,7 +59,7 @@ export type EndpointSpec<A extends Auth, B extends TSchema, Q extends TSchema> =
   body_check?: 'first' | 'handler'
   /** How text that cannot be stored is repaired in the body. Default: it is refused. */
   text_repair?: TextRepair
-  /** Encodings of the body; empty when the endpoint takes none. Default `json` with a body schema, else none. */
+  /** Encodings of the body; empty when the route takes none. Default `json` with a body schema, else none. */
   accepts?: ReadonlyArray<'json' | 'multipart'>
   query?: Q
   /** `handler`: other checks come before those of the query, which is text as it was sent. Default `first`. */
@@ -81,9 +81,9 @@ export type EndpointSpec<A extends Auth, B extends TSchema, Q extends TSchema> =
   /** Honors `Idempotency-Key`. */
   idempotent?: boolean
   /** For the API page: headers of a successful answer. */
-  headers?: Partial<Record<AnswerHeader, 'always' | 'sometimes'>>
+  headers?: Partial<Record<RouteHeader, 'always' | 'sometimes'>>
   /** For the API page: those of `headers` that an error has too when it comes after they were set. */
-  error_headers?: readonly AnswerHeader[]
+  error_headers?: readonly RouteHeader[]
   /**
    * For the API page: codes of errors beside those that follow from the credential, body, query, path and kind of answer, and from
    * `idempotent`. See `errorStatuses` of `api-docs/openapi/errors.ts`.
@@ -91,36 +91,36 @@ export type EndpointSpec<A extends Auth, B extends TSchema, Q extends TSchema> =
   errors?: readonly ErrorCode[]
   /** For the API page: the least JSON body that does something, with the models of a service without a `kinora.yaml`. */
   example?: Static<B>
-  /** Video endpoints give every 400 the code `invalid_request_error`. */
+  /** Video routes give every 400 the code `invalid_request_error`. */
   plain_400?: boolean
   /** Not part of the public API page. */
   internal?: boolean
   /** The error for a wrong method on this path when it is not 405. */
   wrong_method?: (method: string, params: Record<string, string>) => ApiError | null
   /** Returns the JSON answer, or the reply after sending it itself. */
-  handle(ctx: Context, call: Call<A, Static<B>, Static<Q>>): Promise<unknown>
+  handle(ctx: Context, call: RouteCall<A, Static<B>, Static<Q>>): Promise<unknown>
 }
 
-/** An endpoint of any shape, as routes list them. */
-export type Endpoint = EndpointSpec<Auth, TSchema, TSchema>
+/** A route of any shape, as `routes.ts` of each folder lists them. */
+export type Route = RouteSpec<Auth, TSchema, TSchema>
 
 /** Declares one route. Every route of the service passes through here. */
-export function endpoint<A extends Auth, B extends TSchema = TUnknown, Q extends TSchema = TUnknown>(
-  spec: EndpointSpec<A, B, Q>,
-): Endpoint {
-  return spec as unknown as Endpoint
+export function route<A extends Auth, B extends TSchema = TUnknown, Q extends TSchema = TUnknown>(
+  spec: RouteSpec<A, B, Q>,
+): Route {
+  return spec as unknown as Route
 }
 
-/** Adds the endpoints to the server, and for every path the answer `405` to methods it does not have. */
-export function registerEndpoints(
+/** Adds the routes to the server, and for every path the answer `405` to methods it does not have. */
+export function registerRoutes(
   http: FastifyInstance,
   ctx: LiveContext,
-  list: readonly Endpoint[],
+  list: readonly Route[],
   who: Authenticator,
 ): void {
   http.decorateRequest('ctx', null)
   const admit = admission(who)
-  const methods = new Map<string, Endpoint[]>()
+  const methods = new Map<string, Route[]>()
   for (const spec of list) {
     methods.set(spec.path, [...(methods.get(spec.path) ?? []), spec])
     if (!spec.accepts?.includes('multipart')) addRoute(http, ctx, spec, admit)
@@ -134,7 +134,7 @@ export function registerEndpoints(
 /** Answers at once for a caller in memory. */
 type Admit = (
   ctx: Context,
-  spec: Endpoint,
+  spec: Route,
   request: FastifyRequest,
   reply: FastifyReply,
 ) => Principal | null | Promise<Principal | null>
@@ -149,7 +149,7 @@ function admission(who: Authenticator): Admit {
     // Shared caches leave what `Authorization` asked for alone, but not what a cookie did. A handler may allow more.
     if (principal?.via === 'session') reply.header('cache-control', 'private, no-store')
     if (principal !== null && isCounted(spec) && hasLimits(ctx.config))
-      reply.headers((await takingTurnsAs(principal.org_id, () => countRequest(ctx, principal))) ?? {})
+      reply.headers((await takingTurnsAs(principal.org_id, () => countAgainstRateLimit(ctx, principal))) ?? {})
     return principal
   }
   return (ctx, spec, request, reply) => {
@@ -165,7 +165,7 @@ export function isCounted({ auth, counted = false }: { auth: Auth; counted?: boo
   return auth === 'api_key' || auth === 'api_key_or_session' || counted
 }
 
-function addRoute(http: FastifyInstance, live: LiveContext, spec: Endpoint, admit: Admit): void {
+function addRoute(http: FastifyInstance, live: LiveContext, spec: Route, admit: Admit): void {
   const accepts = new Set(spec.accepts ?? (spec.body ? (['json'] as const) : []))
   const checkBody = spec.body && spec.body_check !== 'handler' ? shape(spec.body) : (body: unknown) => body
   const checkQuery = spec.query && spec.query_check !== 'handler' ? shape(spec.query) : (query: unknown) => query
@@ -224,7 +224,7 @@ declare module 'fastify' {
   }
 }
 
-async function authenticate(spec: Endpoint, request: FastifyRequest, who: Authenticator): Promise<Principal | null> {
+async function authenticate(spec: Route, request: FastifyRequest, who: Authenticator): Promise<Principal | null> {
   if (spec.auth === 'none' || spec.auth === 'signed_url') return null
   return noteCaller(request, await findPrincipal(spec, request, who))
 }
@@ -235,7 +235,7 @@ function noteCaller(request: FastifyRequest, principal: Principal): Principal {
 }
 
 /** A request that carries `Authorization` is an API-key request even if a cookie is also present. */
-async function findPrincipal(spec: Endpoint, request: FastifyRequest, who: Authenticator): Promise<Principal> {
+async function findPrincipal(spec: Route, request: FastifyRequest, who: Authenticator): Promise<Principal> {
   const { authorization, cookie } = request.headers
   if (authorization !== undefined) {
     const principal = await who.api_key(authorization)
@@ -257,7 +257,7 @@ async function findPrincipal(spec: Endpoint, request: FastifyRequest, who: Authe
   throw noCredential(spec, cookie !== undefined && spec.auth !== 'api_key' && who.hasSession({ cookie }))
 }
 
-function noCredential({ auth }: Endpoint, ended: boolean): ApiError {
+function noCredential({ auth }: Route, ended: boolean): ApiError {
   if (ended) return new ApiError('missing_api_key', 'Your session has ended. Sign in to the console again.')
   const remedy =
     auth === 'session' ? 'Sign in to the console.' : "Send your API key in an 'Authorization: Bearer' header."
@@ -269,7 +269,7 @@ const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TR
 function addWrongMethods(
   http: FastifyInstance,
   path: string,
-  { ctx, specs, admit }: { ctx: Context; specs: Endpoint[]; admit: Admit },
+  { ctx, specs, admit }: { ctx: Context; specs: Route[]; admit: Admit },
 ): void {
   const allowed = new Set<string>(specs.map((spec) => spec.method))
   if (allowed.has('GET')) allowed.add('HEAD')

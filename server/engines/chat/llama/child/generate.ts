@@ -2,12 +2,12 @@ import { randomUUID } from 'node:crypto'
 import { leastTokens } from '../../../../platform/tokenizer.ts'
 import { EngineError } from '../../../engine-error.ts'
 import type { ChatEvent, FinishReason } from '../../contract.ts'
-import type { HistoryItem, Turn } from '../protocol.ts'
+import type { ChoiceRequest, HistoryItem } from '../protocol.ts'
 import { refusal } from '../refuse.ts'
 import type { Sequence } from './library.ts'
 import type { Loaded } from './load.ts'
 
-export type Run = { signal: AbortSignal; accept(): void; emit(events: ChatEvent[]): void }
+export type ChoiceRun = { signal: AbortSignal; accept(): void; emit(events: ChatEvent[]): void }
 
 /** Tokens that the library keeps free of a context. */
 const RESERVED_TOKENS = 2
@@ -16,7 +16,7 @@ const RESERVED_TOKENS = 2
  * Makes one answer on a sequence of its own, which holds nothing of another request before and nothing of this one after.
  * Throws EngineError, or the signal's reason.
  */
-export async function runTurn(loaded: Loaded, turn: Turn, run: Run): Promise<void> {
+export async function generateChoice(loaded: Loaded, turn: ChoiceRequest, run: ChoiceRun): Promise<void> {
   const input = promptTokens(loaded, turn)
   const room = loaded.context_tokens - RESERVED_TOKENS - input
   if (room < 1) throw tooLong(loaded, input)
@@ -44,7 +44,7 @@ export async function runTurn(loaded: Loaded, turn: Turn, run: Run): Promise<voi
  * Tokens of the prompt in the model's own template. Throws EngineError `rejected` when the template does not take the conversation, and
  * `context_length` for one of more than twice the context without tokenizing it, which nothing here may interrupt.
  */
-export function promptTokens(loaded: Loaded, { history, functions }: Turn): number {
+export function promptTokens(loaded: Loaded, { history, functions }: ChoiceRequest): number {
   const { model, wrapper } = loaded
   const least = leastTokens(history.reduce((sum, item) => sum + lengthOf(item), 0))
   if (least > 2 * loaded.context_tokens) throw tooLong(loaded, least)
@@ -70,7 +70,7 @@ function tooLong({ context_tokens: limit }: Loaded, asked: number): EngineError 
   return new EngineError('context_length', 'The prompt is longer than the context.', { tokens: { limit, asked } })
 }
 
-async function grammarOf({ llama }: Loaded, { grammar }: Turn): Promise<unknown> {
+async function grammarOf({ llama }: Loaded, { grammar }: ChoiceRequest): Promise<unknown> {
   if (grammar === null) return undefined
   if (grammar === 'json') return llama.getGrammarFor('json')
   try {
@@ -80,11 +80,11 @@ async function grammarOf({ llama }: Loaded, { grammar }: Turn): Promise<unknown>
   }
 }
 
-type Answer = Run & { sequence: Sequence; grammar: unknown; input: number; output_max: number }
+type Answer = ChoiceRun & { sequence: Sequence; grammar: unknown; input: number; output_max: number }
 
 async function answer(
   loaded: Loaded,
-  turn: Turn,
+  turn: ChoiceRequest,
   { sequence, grammar, input, output_max, ...run }: Answer,
 ): Promise<void> {
   const before = sequence.tokenMeter.usedOutputTokens
@@ -150,7 +150,7 @@ async function answer(
 
 const FINISH: Readonly<Record<string, FinishReason>> = { maxTokens: 'length', functionCalls: 'tool_calls' }
 
-function samplingOf({ sampling }: Turn, context_tokens: number) {
+function samplingOf({ sampling }: ChoiceRequest, context_tokens: number) {
   const { penalty } = sampling
   return {
     ...{ temperature: sampling.temperature, seed: sampling.seed },

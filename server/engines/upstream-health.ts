@@ -3,27 +3,27 @@
  * `FAILURES_MAX` errors in a row, or when a server asks for a pause, its circuit breaker is open for a while; then one call is let through as a
  * probe, and its end decides. A server with a weight of 3 is chosen three times as often as one with 1.
  */
-export type EndpointHealth = {
+export type UpstreamHealth = {
   /**
    * The next server for a request that was at `tried` already, or null. `healthy`: only one that is believed to work; otherwise, when
    * none is, the one whose pause ends first, because trying is better than refusing.
    */
   pick(tried: readonly number[], options: { healthy: boolean }): number | null
   /** How a call ended. `neutral` does not count, as when the caller gave up. */
-  report(endpoint: number, end: 'worked' | 'failed' | 'neutral'): void
+  report(upstream: number, end: 'worked' | 'failed' | 'neutral'): void
   /** The server asked not to be called for so long. */
-  pause(endpoint: number, seconds: number): void
+  pause(upstream: number, seconds: number): void
   /** What is known of a server, for another choice that includes it. */
-  stateOf(endpoint: number): EndpointState
+  stateOf(upstream: number): UpstreamState
 }
 
 /** `open_until` 0: in use. `opened`: how often in a row it was left out. `probing`: a call is out to see whether it works again. */
-export type EndpointState = { failures: number; opened: number; open_until: number; probing: boolean }
+export type UpstreamState = { failures: number; opened: number; open_until: number; probing: boolean }
 
 /** The circuit breaker of an engine, from those of its servers. */
-export type Breaker = 'closed' | 'open' | 'partly_open' | 'probing'
+export type BreakerState = 'closed' | 'open' | 'partly_open' | 'probing'
 
-export function breakerOf(states: readonly EndpointState[], now = performance.now()): Breaker {
+export function breakerOf(states: readonly UpstreamState[], now = performance.now()): BreakerState {
   const out = states.filter(({ open_until }) => open_until > 0)
   if (out.length === 0) return 'closed'
   if (out.length < states.length) return 'partly_open'
@@ -31,7 +31,7 @@ export function breakerOf(states: readonly EndpointState[], now = performance.no
 }
 
 /** Whether a server is left out, or was and has not been called since, in the last minutes. */
-export function isLeftOut({ open_until }: EndpointState, now = performance.now()): boolean {
+export function isLeftOut({ open_until }: UpstreamState, now = performance.now()): boolean {
   return open_until > 0 && now < open_until + UNKNOWN_MS
 }
 
@@ -39,16 +39,16 @@ export function isLeftOut({ open_until }: EndpointState, now = performance.now()
 export type Chance = { random(): number; now(): number }
 
 /** `known`: what another choice knows of some of the servers; both go on with the same state. */
-export function endpointHealth(
+export function upstreamHealth(
   weights: readonly number[],
   { random, now }: Chance,
-  known: ReadonlyArray<EndpointState | undefined> = [],
-): EndpointHealth {
+  known: ReadonlyArray<UpstreamState | undefined> = [],
+): UpstreamHealth {
   const states = weights.map(
-    (_, i): EndpointState => known[i] ?? { failures: 0, opened: 0, open_until: 0, probing: false },
+    (_, i): UpstreamState => known[i] ?? { failures: 0, opened: 0, open_until: 0, probing: false },
   )
 
-  const isUsable = (state: EndpointState, time: number) =>
+  const isUsable = (state: UpstreamState, time: number) =>
     state.open_until === 0 || (time >= state.open_until && !state.probing)
 
   return {
@@ -61,8 +61,8 @@ export function endpointHealth(
       if (chosen !== null && states[chosen]!.open_until > 0) states[chosen]!.probing = true
       return chosen
     },
-    report(endpoint, end) {
-      const state = states[endpoint]!
+    report(upstream, end) {
+      const state = states[upstream]!
       const probed = state.probing
       state.probing = false
       if (end === 'worked') {
@@ -75,11 +75,11 @@ export function endpointHealth(
       state.opened += 1
       state.open_until = now() + Math.min(OPEN_MS * 2 ** (state.opened - 1), OPEN_MS_MAX)
     },
-    pause(endpoint, seconds) {
-      const state = states[endpoint]!
+    pause(upstream, seconds) {
+      const state = states[upstream]!
       state.open_until = Math.max(state.open_until, now() + Math.min(seconds * 1000, OPEN_MS_MAX))
     },
-    stateOf: (endpoint) => states[endpoint]!,
+    stateOf: (upstream) => states[upstream]!,
   }
 }
 
@@ -99,7 +99,7 @@ function byWeight(among: readonly number[], weights: readonly number[], chance: 
   return among.at(-1)!
 }
 
-function soonest(among: readonly number[], states: readonly EndpointState[]): number | null {
+function soonest(among: readonly number[], states: readonly UpstreamState[]): number | null {
   if (among.length === 0) return null
   return among.reduce((best, i) => (states[i]!.open_until < states[best]!.open_until ? i : best))
 }

@@ -1,74 +1,74 @@
 import type { Context, LiveContext } from '../../context.ts'
 import type { Authenticator, Principal } from '../../identity/caller/principal.ts'
-import { countRequest } from '../../identity/caller/rate-limit.ts'
+import { countAgainstRateLimit } from '../../identity/caller/rate-limit.ts'
 import { ApiError } from '../../platform/errors.ts'
 import { answersOf, type Lease, leaseUntilLeft } from '../../platform/http/body/byte-budget.ts'
 import { countRefusal } from '../../platform/http/observe/metrics.ts'
 import { apiErrorOf } from '../../platform/http/server.ts'
-import type { Connection } from '../../platform/http/websocket.ts'
+import type { WebSocketConnection } from '../../platform/http/websocket.ts'
 import { jsonBytes } from '../../platform/json/write.ts'
 import type { ResponseDeps } from '../call.ts'
 import { keptBeside, outputOf } from '../context/load.ts'
 import type { ResponseEvent } from '../events/event.ts'
-import { checkBody } from '../request/check/body.ts'
+import { checkResponseBody } from '../request/check/body.ts'
 import { type ResponseRun, startRun } from '../run.ts'
 import type { ContextCache } from './context-cache.ts'
-import { errorEvent, eventText, readMessage, streamIdOf, type TurnMessage } from './messages.ts'
+import { errorEvent, eventText, type RunMessage, readSocketMessage, streamIdOf } from './messages.ts'
 
-/** What the turns of one connection share. */
-export type SocketTurns = {
+/** What the runs of one connection share. */
+export type SocketRuns = {
   live: Pick<LiveContext, 'use'>
   deps: ResponseDeps & { who: Authenticator }
-  connection: Connection
+  connection: WebSocketConnection
   cache: ContextCache
-  /** The credential of the handshake, checked again at each turn: once a key is revoked it starts no further turn. */
+  /** The credential of the handshake, checked again at each run: once a key is revoked it starts no further run. */
   credential: { authorization: string | undefined; cookie: string | undefined }
 }
 
 /** One message of a client; `text` is null for a binary one, and once it has been parsed. `lease` holds its bytes. */
 export type ReceivedMessage = { text: Buffer | null; lease: Lease }
 
-/** A turn that runs: `cancel` ends it. `response_id` is that of its response, once it has one. */
-export type ActiveTurn = { cancel: AbortController; response_id: string | null }
+/** A run under way: `cancel` ends it. `response_id` is that of its response, once it has one. */
+export type ActiveRun = { cancel: AbortController; response_id: string | null }
 
-/** One turn, with the settings of its beginning. */
-type Turn = SocketTurns & { ctx: Context; active: ActiveTurn }
+/** One run, with the settings of its beginning. */
+type ServedRun = SocketRuns & { ctx: Context; active: ActiveRun }
 
 /**
- * Runs the turn that a message requests to its one terminal message, or until the client disconnects; what it produced is charged by then.
- * Rate limit and balance are checked before the message is parsed. `request_id` identifies the turn in the log and in its usage. Returns the
+ * Runs the response that a message requests to its one terminal message, or until the client disconnects; what it produced is charged by then.
+ * Rate limit and balance are checked before the message is parsed. `request_id` identifies the run in the log and in its usage. Returns the
  * error that also ends the connection, when its credential is no longer valid.
  */
-export async function runTurn(
-  turns: SocketTurns,
+export async function runOnSocket(
+  runs: SocketRuns,
   request_id: string,
   received: ReceivedMessage,
-  active: ActiveTurn,
+  active: ActiveRun,
 ): Promise<ApiError | null> {
-  const { ctx, end } = turns.live.use()
+  const { ctx, end } = runs.live.use()
   try {
-    return await runOne({ ...turns, ctx, active }, request_id, received)
+    return await runOne({ ...runs, ctx, active }, request_id, received)
   } finally {
     end()
   }
 }
 
-async function runOne(turns: Turn, request_id: string, received: ReceivedMessage): Promise<ApiError | null> {
-  const { ctx, deps, connection, cache, active } = turns
+async function runOne(run: ServedRun, request_id: string, received: ReceivedMessage): Promise<ApiError | null> {
+  const { ctx, deps, connection, cache, active } = run
   const since = performance.now()
   let principal: Principal | null = null
-  let message: TurnMessage | null = null
+  let message: RunMessage | null = null
   let isParsed = false
   let status = 200
   let authError: ApiError | null = null
   try {
-    principal = await callerOf(turns)
-    await countRequest(ctx, principal)
+    principal = await callerOf(run)
+    await countAgainstRateLimit(ctx, principal)
     await deps.meter.admit(principal.org_id)
     isParsed = true
-    message = await readMessage(received.text, connection.signal)
+    message = await readSocketMessage(received.text, connection.signal)
     received.text = null
-    const failure = await answer(turns, { request_id, principal, message, lease: received.lease })
+    const failure = await answer(run, { request_id, principal, message, lease: received.lease })
     if (failure) status = failure.status
   } catch (error) {
     const isCancelled = active.cancel.signal.aborted && active.response_id === null
@@ -79,13 +79,13 @@ async function runOne(turns: Turn, request_id: string, received: ReceivedMessage
     const { text } = received
     const isRead = isParsed || (text?.length ?? 0) <= UNPARSED_BYTES_MAX
     const smallText = isRead && !connection.signal.aborted ? text : null
-    if (!isParsed) message = await readMessage(smallText).catch(() => null)
+    if (!isParsed) message = await readSocketMessage(smallText).catch(() => null)
     await connection.send(errorEvent(known, message ? message.stream_id : await streamIdOf(smallText)))
   }
   const previous_response_id = message?.body.previous_response_id
   const isFailed = status >= 400 && !active.cancel.signal.aborted
   if (isFailed && typeof previous_response_id === 'string') cache.delete(previous_response_id)
-  logTurn(ctx, { request_id, principal, response_id: active.response_id, status, since })
+  logRun(ctx, { request_id, principal, response_id: active.response_id, status, since })
   return authError
 }
 
@@ -96,7 +96,7 @@ const DISCONNECTED = new ApiError('invalid_request_error', 'The connection ended
 
 const CANCELLED = new ApiError('invalid_request_error', 'The turn was cancelled before its response began.')
 
-async function callerOf({ deps: { who }, credential }: SocketTurns): Promise<Principal> {
+async function callerOf({ deps: { who }, credential }: SocketRuns): Promise<Principal> {
   const { authorization, cookie } = credential
   if (authorization !== undefined) return who.api_key(authorization)
   const principal = cookie === undefined ? null : await who.session({ cookie })
@@ -106,19 +106,19 @@ async function callerOf({ deps: { who }, credential }: SocketTurns): Promise<Pri
 
 /** Sends the events of a response, and caches its context when it can be continued. Returns why it failed. */
 async function answer(
-  { ctx, deps, connection, cache, active }: Turn,
+  { ctx, deps, connection, cache, active }: ServedRun,
   {
     request_id,
     principal,
     message,
     lease,
-  }: { request_id: string; principal: Principal; message: TurnMessage; lease: Lease },
+  }: { request_id: string; principal: Principal; message: RunMessage; lease: Lease },
 ): Promise<ApiError | null> {
   const { signal } = connection
   const { stream_id } = message
   const owner = `${principal.org_id}/${principal.user_id}`
   const left = AbortSignal.any([signal, active.cancel.signal])
-  const body = await checkBody(message.body, { may_be_empty: !message.generate, left })
+  const body = await checkResponseBody(message.body, { may_be_empty: !message.generate, left })
   const kept = leaseUntilLeft(ctx.budget, answersOf(principal.org_id), left)
   const call = {
     ...{ principal, request_id, body, lease, kept, generate: message.generate, error_event: false },
@@ -164,12 +164,12 @@ function toApiError(ctx: Context, request_id: string, error: unknown): ApiError 
   return known
 }
 
-/** Each turn is a request in the access log. */
-function logTurn(
+/** Each run is a request in the access log. */
+function logRun(
   ctx: Context,
-  turn: { request_id: string; principal: Principal | null; response_id: string | null; status: number; since: number },
+  run: { request_id: string; principal: Principal | null; response_id: string | null; status: number; since: number },
 ): void {
-  const { request_id, principal, response_id, status, since } = turn
+  const { request_id, principal, response_id, status, since } = run
   ctx.log.info('request', {
     request_id,
     method: 'MESSAGE',

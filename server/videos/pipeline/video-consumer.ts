@@ -1,7 +1,7 @@
 import type { Context, LiveContext } from '../../context.ts'
 import { addSeconds } from '../../platform/clock.ts'
 import { isDatabaseDown } from '../../platform/db/db.ts'
-import { startWorker } from '../../platform/queue/worker.ts'
+import { startConsumer } from '../../platform/queue/consumer.ts'
 import { takingTurnsAs } from '../../platform/turns.ts'
 import { CANCEL_QUEUE, CANCEL_TOPIC, VIDEO_QUEUE } from '../queues.ts'
 import { cancelQuietly } from '../render/follow.ts'
@@ -9,10 +9,10 @@ import { servedModel } from '../render/served-model.ts'
 import { cancelAtEngine, REPEAT_SECONDS } from './cancel.ts'
 import { askedToStop, cancelClaims, servedCancels, servedJobs, videoClaims } from './claims.ts'
 import { describeFault } from './retry.ts'
-import { type Faults, type Run, runJob } from './step.ts'
+import { type Faults, runJob, type StepRun } from './step.ts'
 import type { Job } from './store.ts'
 
-/** A job that waits no longer than this stays with its worker; others are released, and claimed again when they are due. */
+/** A job that waits no longer than this stays with its consumer; others are released, and claimed again when they are due. */
 const HELD_SECONDS = 6
 
 /** How long a stop waits for work to reach a point where it can be released. A start that takes longer has an unknown outcome. */
@@ -26,25 +26,25 @@ const CANCEL_PAUSE_SECONDS_MAX = 300
 export type Pipeline = { stop(): Promise<void> }
 
 type PipelineOptions = {
-  /** No other worker can be alive on this database. */
+  /** No other consumer can be alive on this database. */
   sole: boolean
-  worker_id?: string | undefined
+  consumer_id?: string | undefined
   on_completed: (job: Job) => void
 }
 
 /** Works on video jobs as they become due. */
-export function startPipeline(ctx: LiveContext, { sole, worker_id, on_completed }: PipelineOptions): Pipeline {
+export function startPipeline(ctx: LiveContext, { sole, consumer_id, on_completed }: PipelineOptions): Pipeline {
   const { db, clock, changes, config } = ctx
-  const shared = { db, clock, changes, sole, worker_id, stop_seconds: STOP_SECONDS }
+  const shared = { db, clock, changes, sole, consumer_id, stop_seconds: STOP_SECONDS }
   const faults: Faults = new Map()
-  const jobs = startWorker<Job>({
+  const jobs = startConsumer<Job>({
     ...shared,
     ...{ queue: VIDEO_QUEUE, claims: videoClaims, concurrency: config.limits.pipeline_concurrency },
     only: (now) => servedJobs(ctx, now),
     run: (job, signal) => withUse(ctx, job, (now) => work(now, job, { signal, faults, on_completed })),
     on_error: (error, job) => logFault(ctx, error, job),
   })
-  const cancels = startWorker<Job>({
+  const cancels = startConsumer<Job>({
     ...shared,
     ...{ queue: CANCEL_QUEUE, claims: cancelClaims, concurrency: CANCELS },
     only: (now) => servedCancels(ctx, { now, given_up_before: addSeconds(now, -REPEAT_SECONDS) }),
@@ -76,8 +76,8 @@ async function withUse<T>(live: LiveContext, { org_id }: Job, work: (ctx: Contex
   }
 }
 
-/** Runs a job until it ends or has to wait. A short wait is spent in this worker; for a longer one the job is released. */
-async function work(ctx: Context, claimed: Job, run: Run): Promise<{ row: Job; wait_seconds: number } | null> {
+/** Runs a job until it ends or has to wait. A short wait is spent in this consumer; for a longer one the job is released. */
+async function work(ctx: Context, claimed: Job, run: StepRun): Promise<{ row: Job; wait_seconds: number } | null> {
   const waiting = await runJob(ctx, claimed, run)
   if (!waiting) return null
   if (waiting.wait_seconds <= HELD_SECONDS) return { row: waiting.job, wait_seconds: waiting.wait_seconds }

@@ -2,8 +2,8 @@ import type { Context } from '../context.ts'
 import { DELIVERY_QUEUE } from '../events/event.ts'
 import { type ClaimedDelivery, deliveryClaims } from '../events/store/delivery-claims.ts'
 import { isDatabaseDown } from '../platform/db/db.ts'
+import { startConsumer } from '../platform/queue/consumer.ts'
 import type { Shares } from '../platform/queue/fair-claims.ts'
-import { startWorker } from '../platform/queue/worker.ts'
 import { takingTurnsAs } from '../platform/turns.ts'
 import type { AttemptOptions } from './attempt.ts'
 import { deliver } from './deliver.ts'
@@ -13,16 +13,20 @@ const SHARES: Shares = { owner: 8, organization: 32, all: 128 }
 /** A stop lets attempts under way end, whose time limit is shorter. */
 const STOP_SECONDS = { finish: 16, abort: 2 }
 
-export type DeliveryWorker = { stop(): Promise<void> }
+export type DeliveryConsumer = { stop(): Promise<void> }
 
-/** Sends events to webhook endpoints as they become due. `sole`: no other worker can be alive on this database; `worker_id`: see `Presence`. */
-export function startDeliveryWorker(
+/** Sends events to webhook endpoints as they become due. `sole`: no other consumer can be alive on this database; `consumer_id`: see `Presence`. */
+export function startDeliveryConsumer(
   ctx: Context,
-  { sole, worker_id, ...options }: { sole: boolean; worker_id?: string | undefined } & Pick<AttemptOptions, 'lookup'>,
-): DeliveryWorker {
+  {
+    sole,
+    consumer_id,
+    ...options
+  }: { sole: boolean; consumer_id?: string | undefined } & Pick<AttemptOptions, 'lookup'>,
+): DeliveryConsumer {
   const { db, clock, changes } = ctx
-  return startWorker<ClaimedDelivery>({
-    ...{ db, clock, changes, sole, worker_id, queue: DELIVERY_QUEUE, claims: deliveryClaims(SHARES) },
+  return startConsumer<ClaimedDelivery>({
+    ...{ db, clock, changes, sole, consumer_id, queue: DELIVERY_QUEUE, claims: deliveryClaims(SHARES) },
     ...{ concurrency: SHARES.all, stop_seconds: STOP_SECONDS },
     async run(delivery, signal) {
       await takingTurnsAs(delivery.org_id, () => deliver(ctx, delivery, { ...options, signal }))

@@ -5,19 +5,19 @@ import type { ChatEvent, TokenUsage } from '../engines/chat/contract.ts'
 import { EngineError } from '../engines/engine-error.ts'
 import { engineName } from '../engines/measured.ts'
 import { ApiError, overloaded } from '../platform/errors.ts'
-import { ask, type TurnRequest } from './ask.ts'
 import type { ProducedChoice } from './count.ts'
 import { engineFailure } from './engine-failure.ts'
-import { observeTurn, type TurnObserver } from './observe-turn.ts'
+import { type ExchangeRecorder, recordExchange } from './record-exchange.ts'
 import { type FieldNames, fieldName } from './request.ts'
+import { type ExchangeRequest, requestCompletion } from './request-completion.ts'
 import { storableEvents } from './storable-events.ts'
 import { countUsage, isUsable, withReasoning } from './usage.ts'
 
-/** An active turn. `first` is its first batch; `next` resolves with null after the last, which is `end` with the usage that was charged. */
-export type Turn = {
+/** An active exchange. `first` is its first batch; `next` resolves with null after the last, which is `end` with the usage that was charged. */
+export type Exchange = {
   first: readonly ChatEvent[]
   next(): Promise<readonly ChatEvent[] | null>
-  /** Ends the turn at any point and charges what was produced. No effect after the end; call it in every case. */
+  /** Ends the exchange at any point and charges what was produced. No effect after the end; call it in every case. */
   stop(): Promise<void>
 }
 
@@ -26,12 +26,12 @@ export type Turn = {
  * Resolves with the first batch, so that an early refusal is still an HTTP error. The last batch is returned only after the charge is
  * committed. Throws ApiError, here and from `next`.
  */
-export async function startTurn(
-  ctx: TurnContext,
+export async function startExchange(
+  ctx: ExchangeContext,
   meter: Meter,
-  request: TurnRequest,
+  request: ExchangeRequest,
   left: AbortSignal,
-): Promise<Turn> {
+): Promise<Exchange> {
   requireEngine(ctx, request)
   const admitted = meter.admit(request.principal.org_id)
   if (admitted) await admitted
@@ -52,7 +52,7 @@ export async function startTurn(
 }
 
 /** Throws ApiError, which background responses wait for to pass. */
-function requireEngine({ switches }: Pick<Context, 'switches'>, { model }: TurnRequest): void {
+function requireEngine({ switches }: Pick<Context, 'switches'>, { model }: ExchangeRequest): void {
   if (!switches.isPaused(engineName({ model: model.id, id: null }))) return
   const text = 'The operator has paused this model for a while. Try again later, or use another model.'
   throw overloaded('paused', text, { retry_after_seconds: PAUSED_SECONDS })
@@ -60,7 +60,7 @@ function requireEngine({ switches }: Pick<Context, 'switches'>, { model }: TurnR
 
 const PAUSED_SECONDS = 30
 
-type TurnContext = Pick<Context, 'clock' | 'log' | 'metrics' | 'tracing' | 'switches'>
+type ExchangeContext = Pick<Context, 'clock' | 'log' | 'metrics' | 'tracing' | 'switches'>
 
 /** What the engine has produced so far, to count it when the engine does not. `asked`: the engine has been sent the request. */
 type Produced = {
@@ -77,12 +77,12 @@ type Produced = {
 /** How long to wait for the usage when the client disconnects after the last choice has finished. Source: contract 13. */
 const USAGE_MILLISECONDS = 5000
 
-/** A turn from the first question to the charge. `over`: it was charged, or failed to be. */
+/** An exchange from the first question to the charge. `over`: it was charged, or failed to be. */
 type Run = {
-  ctx: TurnContext
+  ctx: ExchangeContext
   meter: Meter
-  turn: TurnRequest
-  observed: TurnObserver
+  exchange: ExchangeRequest
+  recorder: ExchangeRecorder
   left: AbortSignal
   call: Call
   produced: Produced
@@ -91,8 +91,8 @@ type Run = {
   over: boolean
 }
 
-function openRun(ctx: Run['ctx'], meter: Meter, request: TurnRequest, left: AbortSignal): Run {
-  const turn = { ...request }
+function openRun(ctx: Run['ctx'], meter: Meter, request: ExchangeRequest, left: AbortSignal): Run {
+  const exchange = { ...request }
   const produced: Produced = {
     choices: [],
     asked: false,
@@ -101,17 +101,17 @@ function openRun(ctx: Run['ctx'], meter: Meter, request: TurnRequest, left: Abor
     usage: null,
     usages: new Map(),
   }
-  const call = openCall(left, () => produced.finished.size >= turn.request.n)
-  const observed = observeTurn(ctx, turn)
+  const call = openCall(left, () => produced.finished.size >= exchange.request.n)
+  const recorder = recordExchange(ctx, exchange)
   const storable = storableEvents()
-  return { ctx, meter, turn, observed, left, call, produced, batches: null, storable, over: false }
+  return { ctx, meter, exchange, recorder, left, call, produced, batches: null, storable, over: false }
 }
 
 async function begin(run: Run): Promise<readonly ChatEvent[] | null> {
   try {
     run.left.throwIfAborted()
     run.produced.asked = true
-    run.batches = (await ask(run.turn, run.call.signal))[Symbol.asyncIterator]()
+    run.batches = (await requestCompletion(run.exchange, run.call.signal))[Symbol.asyncIterator]()
   } catch (error) {
     return endBy(run, error)
   }
@@ -126,10 +126,10 @@ async function advance(run: Run): Promise<readonly ChatEvent[] | null> {
     while (!produced.ended) {
       const { done, value } = await batches!.next()
       if (done) throw new EngineError('failed', 'the answer broke off')
-      const shown = observe(produced, run.storable(value))
+      const shown = recordProduced(produced, run.storable(value))
       if (shown.length === 0) continue
-      run.observed.first()
-      const room = run.turn.kept?.add(bytesOf(shown))
+      run.recorder.first()
+      const room = run.exchange.kept?.add(bytesOf(shown))
       if (room) await room
       return shown
     }
@@ -142,8 +142,8 @@ async function advance(run: Run): Promise<readonly ChatEvent[] | null> {
 
 /** What was produced is charged. A client that has left gets no error. */
 async function endBy(run: Run, error: unknown): Promise<readonly ChatEvent[]> {
-  const failure = run.left.aborted ? null : named(engineFailure(run.ctx.log, run.turn, error), run.turn.names)
-  if (failure) run.observed.failed(error)
+  const failure = run.left.aborted ? null : named(engineFailure(run.ctx.log, run.exchange, error), run.exchange.names)
+  if (failure) run.recorder.failed(error)
   const usage = await settle(run)
   if (failure) throw failure
   return [{ type: 'end', usage }]
@@ -151,19 +151,19 @@ async function endBy(run: Run, error: unknown): Promise<readonly ChatEvent[]> {
 
 /** Ends the call of the engine and charges what it produced. */
 async function settle(run: Run): Promise<TokenUsage> {
-  const { batches, call, produced, turn } = run
+  const { batches, call, produced, exchange } = run
   run.over = true
-  if (batches && !call.failed && !produced.ended && produced.finished.size >= turn.request.n)
+  if (batches && !call.failed && !produced.ended && produced.finished.size >= exchange.request.n)
     await awaitUsage(batches, produced, call)
   if (batches?.return) await batches.return()
   call.close()
-  run.observed.over()
+  run.recorder.over()
   const usage = await charge(run)
-  run.observed.charged(usage)
+  run.recorder.charged(usage)
   return usage
 }
 
-/** An error of the engine by the endpoint's name for the field. */
+/** An error of the engine by the route's name for the field. */
 function named(failure: unknown, names: FieldNames): unknown {
   if (!(failure instanceof ApiError) || failure.param === null) return failure
   const { code, message, param, retry_after_seconds } = failure
@@ -205,7 +205,7 @@ async function awaitUsage(batches: AsyncIterator<readonly ChatEvent[]>, produced
     while (!produced.ended) {
       const { done, value } = await batches.next()
       if (done) return
-      observe(produced, value)
+      recordProduced(produced, value)
     }
   } catch {
     // The usage is counted instead.
@@ -213,7 +213,7 @@ async function awaitUsage(batches: AsyncIterator<readonly ChatEvent[]>, produced
 }
 
 /** Records a batch. Returns it without `end`, which is sent after the charge, and without what no client sees. */
-function observe(produced: Produced, batch: readonly ChatEvent[]): readonly ChatEvent[] {
+function recordProduced(produced: Produced, batch: readonly ChatEvent[]): readonly ChatEvent[] {
   for (const event of batch) {
     if (event.type === 'end') {
       produced.usage = event.usage
@@ -266,15 +266,15 @@ function record(
   }
 }
 
-async function charge({ ctx, meter, turn, produced, left }: Run): Promise<TokenUsage> {
-  const { principal, model, request_id } = turn
+async function charge({ ctx, meter, exchange, produced, left }: Run): Promise<TokenUsage> {
+  const { principal, model, request_id } = exchange
   const { org_id, user_id, key_id } = principal
   const reported = produced.usage
   if (reported && !isUsable(reported)) ctx.log.warn('chat_usage_unusable', { request_id, engine: model.id })
   const usage =
     reported && isUsable(reported)
-      ? withReasoning(reported, turn.model, produced)
-      : await countUsage(turn, produced, left.aborted)
+      ? withReasoning(reported, exchange.model, produced)
+      : await countUsage(exchange, produced, left.aborted)
   await meter.charge({
     ...{ request_id, org_id, user_id, key_id, model: model.id },
     input_tokens: usage.input,

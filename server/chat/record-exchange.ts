@@ -19,15 +19,15 @@ export const chatMetrics = declareMetrics((metrics) => ({
 
 type ModelCells = { engine: string; call: CallRecorder; first_output: Histogram }
 
-/** What is observed of a turn: never what is in it. */
-type ObservedTurn = {
+/** What is recorded of an exchange: never what is in it. */
+type RecordedExchange = {
   model: ChatModelConfig
   request: Pick<ChatRequest, 'model' | 'stream' | 'max_tokens' | 'n'>
   request_id: string
 }
 
-/** Measures one turn, and makes its span where there are traces. Each is called once, in this order; `failed` and `first` may be left out. */
-export type TurnObserver = {
+/** Measures one exchange, and makes its span where there are traces. Each is called once, in this order; `failed` and `first` may be left out. */
+export type ExchangeRecorder = {
   /** The first batch of output has arrived. */
   first(): void
   failed(error: unknown): void
@@ -36,14 +36,14 @@ export type TurnObserver = {
   charged(usage: TokenUsage): void
 }
 
-export function observeTurn(
+export function recordExchange(
   { metrics, tracing }: Pick<Context, 'metrics' | 'tracing'>,
-  turn: ObservedTurn,
-): TurnObserver {
-  const { engine, call, first_output } = cellsOf(metrics, turn.model)
-  const span: Span | undefined = tracing?.start(`chat ${turn.model.id}`, {
+  exchange: RecordedExchange,
+): ExchangeRecorder {
+  const { engine, call, first_output } = cellsOf(metrics, exchange.model)
+  const span: Span | undefined = tracing?.start(`chat ${exchange.model.id}`, {
     kind: 'client',
-    attributes: requestAttributes(turn, engine),
+    attributes: requestAttributes(exchange, engine),
   })
   const began = performance.now()
   let error: string | undefined
@@ -88,7 +88,7 @@ function cellsOf(metrics: Metrics, model: ChatModelConfig): ModelCells {
   return found
 }
 
-function requestAttributes({ model, request, request_id }: ObservedTurn, engine: string) {
+function requestAttributes({ model, request, request_id }: RecordedExchange, engine: string) {
   return {
     [GEN_AI.operation]: 'chat',
     [GEN_AI.provider]: engine,

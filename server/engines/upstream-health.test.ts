@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { endpointHealth, isLeftOut } from './endpoint-health.ts'
+import { isLeftOut, upstreamHealth } from './upstream-health.ts'
 
 const any = { healthy: false }
 
@@ -99,9 +99,9 @@ test('a lone server is always tried', () => {
 function withChance(weights: number[], chances: (call: number) => number = () => 0) {
   const time = { now: 1000 }
   let calls = 0
-  return { time, health: endpointHealth(weights, { random: () => chances(calls++), now: () => time.now }) }
+  return { time, health: upstreamHealth(weights, { random: () => chances(calls++), now: () => time.now }) }
 }
 
-function fail(health: ReturnType<typeof endpointHealth>, endpoint: number, times: number): void {
+function fail(health: ReturnType<typeof upstreamHealth>, endpoint: number, times: number): void {
   for (let i = 0; i < times; i++) health.report(endpoint, 'failed')
 }

@@ -7,13 +7,13 @@ import type { InputSize } from './count.ts'
 import type { FieldNames, ModelParameters } from './request.ts'
 
 /** One request to a chat engine, and who makes it. */
-export type TurnRequest = {
+export type ExchangeRequest = {
   principal: Principal
   request_id: string
   model: ChatModelConfig
   engine: ChatEngine
   request: ChatRequest
-  /** What the client's endpoint calls the fields of the request, for errors. */
+  /** What the client's route calls the fields of the request, for errors. */
   names: FieldNames
   /** Of the input of `request`. */
   size: InputSize
@@ -25,35 +25,38 @@ export type TurnRequest = {
    * Shortens the request when the engine rejects it as too long and states its limit; it is asked once more then. Throws ApiError when
    * nothing more may be dropped.
    */
-  shorten?(tokens: ContextOverflow): Promise<Pick<TurnRequest, 'request' | 'size'>>
+  shorten?(tokens: ContextOverflow): Promise<Pick<ExchangeRequest, 'request' | 'size'>>
 }
 
 /**
- * Asks the engine, and once more with a shorter request when it says by how much the first one is too long. `turn.request` is then what the
+ * Asks the engine, and once more with a shorter request when it says by how much the first one is too long. `exchange.request` is then what the
  * engine has accepted. Throws EngineError.
  */
-export async function ask(turn: TurnRequest, signal: AbortSignal): Promise<AsyncIterable<readonly ChatEvent[]>> {
+export async function requestCompletion(
+  exchange: ExchangeRequest,
+  signal: AbortSignal,
+): Promise<AsyncIterable<readonly ChatEvent[]>> {
   try {
-    return await turn.engine.generate(turn.request, signal)
+    return await exchange.engine.generate(exchange.request, signal)
   } catch (error) {
     const tokens = error instanceof EngineError ? error.tokens : undefined
-    if (tokens === undefined || !(await shorten(turn, tokens))) throw error
-    return await turn.engine.generate(turn.request, signal)
+    if (tokens === undefined || !(await shorten(exchange, tokens))) throw error
+    return await exchange.engine.generate(exchange.request, signal)
   }
 }
 
-/** Whether there is a shorter request, which `turn` then has. */
-async function shorten(turn: TurnRequest, tokens: ContextOverflow): Promise<boolean> {
-  const { stream, max_tokens } = turn.request
-  if (turn.shorten) {
-    const { request, size } = await turn.shorten(tokens)
-    Object.assign(turn, { request: { ...request, stream }, size })
+/** Whether there is a shorter request, which `exchange` then has. */
+async function shorten(exchange: ExchangeRequest, tokens: ContextOverflow): Promise<boolean> {
+  const { stream, max_tokens } = exchange.request
+  if (exchange.shorten) {
+    const { request, size } = await exchange.shorten(tokens)
+    Object.assign(exchange, { request: { ...request, stream }, size })
     return true
   }
   const { limit, input = limit } = tokens
   const rest = limit - input
-  if (turn.parameters.max_tokens !== undefined || max_tokens === undefined || rest < 1 || rest >= max_tokens)
+  if (exchange.parameters.max_tokens !== undefined || max_tokens === undefined || rest < 1 || rest >= max_tokens)
     return false
-  turn.request = { ...turn.request, max_tokens: rest }
+  exchange.request = { ...exchange.request, max_tokens: rest }
   return true
 }
