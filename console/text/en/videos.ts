@@ -247,7 +247,9 @@ export default {
   cost_free: 'not charged',
   download: 'Download',
   use_again: 'Use again',
-  use_again_done: 'The request was copied to the form.',
+  use_again_done: 'Copied to the form: prompt, {{settings}}.',
+  use_again_files_one: '{{count}} file',
+  use_again_files_other: '{{count}} files',
   use_again_failed: 'The files of this video could not be read. Try again.',
   /** In the form, in place of a file name. */
   gone_file: '{{slot}} {{n}} of the earlier video',

@@ -256,7 +256,7 @@ function DropZone({ children, labelledBy, onKeyDown }: DropZoneProps) {
       onDrop={drop}
       onPaste={paste}
       className={cx(
-        'flex min-w-0 flex-col overflow-hidden rounded-xl border bg-surface shadow-raised xl:max-h-[calc(100dvh-4rem)]',
+        'flex min-w-0 flex-col overflow-hidden rounded-xl border max-xl:scroll-mt-16 bg-surface shadow-raised xl:max-h-[calc(100dvh-4rem)]',
         over ? 'border-accent ring-2 ring-accent/30' : 'border-line',
       )}
     >
