@@ -12,6 +12,8 @@ export default {
   copy_failed: 'The browser did not allow copying. Select the text and copy it manually.',
   delete_own_only: 'Only its creator, an owner or an admin can delete this',
   language: 'Language',
+  last_frame: 'Last frame of a video',
+  last_frame_of: 'Last frame of “{{title}}”',
   load_more: 'Load more',
   notification: 'Notification',
   not_deleted: 'Not deleted.',

@@ -14,6 +14,8 @@ export default {
   copy_failed: 'ブラウザーがコピーを許可しませんでした。テキストを選択して手動でコピーしてください。',
   delete_own_only: '削除できるのは作成者、オーナー、管理者だけです',
   language: '言語',
+  last_frame: '動画の最後のフレーム',
+  last_frame_of: '「{{title}}」の最後のフレーム',
   load_more: 'さらに読み込む',
   notification: '通知',
   not_deleted: '削除できませんでした。',
