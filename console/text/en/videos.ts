@@ -21,6 +21,7 @@ export default {
 
   prompt: 'Prompt',
   prompt_placeholder: 'Describe the scene, the camera movement and the sound…',
+  prompt_placeholder_english: 'Describe the scene, the camera movement and the sound…',
   prompt_count: '{{used}} / {{max}}',
   prompt_over: '{{used}} / {{max}}, {{over}} over the limit',
   dialogue: 'Dialogue',

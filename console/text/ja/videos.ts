@@ -22,6 +22,7 @@ export default {
 
   prompt: 'プロンプト',
   prompt_placeholder: '場面、カメラの動き、音を説明してください…',
+  prompt_placeholder_english: '場面、カメラの動き、音を英語で説明してください…',
   prompt_count: '{{used}} / {{max}} 文字',
   prompt_over: '{{used}} / {{max}} 文字（{{over}} 文字超過）',
   dialogue: 'セリフ',

@@ -1,5 +1,6 @@
 import { MessageSquareQuote } from 'lucide-react'
 import { type KeyboardEvent, useEffect, useRef } from 'react'
+import { useSite } from '../../api/queries.ts'
 import { useText } from '../../text/use-text.ts'
 import { Button } from '../../ui/button.tsx'
 import { cx } from '../../ui/class-names.ts'
@@ -23,6 +24,7 @@ type Props = {
 export function PromptField({ prompt, onChange, error, missing }: Props) {
   const t = useText('videos')
   const { number } = useFormat()
+  const translates = useSite().data?.translates === true
   const area = useRef<HTMLTextAreaElement>(null)
   // After the page has taken the focus, and its place in the window.
   useEffect(() => {
@@ -61,7 +63,7 @@ export function PromptField({ prompt, onChange, error, missing }: Props) {
           name="prompt"
           value={prompt}
           aria-invalid={over > 0 || undefined}
-          placeholder={t('prompt_placeholder')}
+          placeholder={t(translates ? 'prompt_placeholder' : 'prompt_placeholder_english')}
           onChange={(event) => onChange(event.target.value)}
           onKeyDown={onKeyDown}
           className="min-h-28! max-h-[40vh]! leading-relaxed max-xl:scroll-mt-28"
