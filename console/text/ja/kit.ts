@@ -19,9 +19,12 @@ export default {
   load_more: 'さらに読み込む',
   notification: '通知',
   not_deleted: '削除できませんでした。',
+  not_deleted_of: '{{total}} 件のうち {{n}} 件を削除できませんでした。',
   notifications: '通知一覧（{hotkey}）',
   retry: '再試行',
   show_password: 'パスワードを表示',
+  still_deleting:
+    '残り {{count}} 件を、プランのレート制限に合わせて削除しています。コンソールを開いたままにしてください。',
   theme: 'テーマ',
   theme_dark: 'ダーク',
   theme_light: 'ライト',
