@@ -13,7 +13,8 @@ const CLIPS =
   /console[\\/]videos[\\/](draft|jobs|waiting|inputs|gallery[\\/](filter|settled-input)[.]|job[\\/](spritesheet-cell|thumbnail|status|progress)[.])/
 const GROUPS: Rolldown.CodeSplittingGroup[] = [
   { name: 'main', tags: ['$initial'] },
-  { name: 'kit', test: /lucide-react|console[\\/](api|ui)[\\/]/, minShareCount: 3 },
+  // The names of files are not needed at a first visit of any of its pages.
+  { name: 'kit', test: /lucide-react|console[\\/](api|ui)[\\/](?!file-name)/, minShareCount: 3 },
   // What the pages of videos share: merged with small files of other pages otherwise, which a first visit would load with them.
   { name: 'clips', test: CLIPS, minShareCount: 2 },
   { name: 'shared', minShareCount: 2, entriesAware: true, entriesAwareMergeThreshold: 8000 },

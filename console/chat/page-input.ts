@@ -32,8 +32,20 @@ export function useFileDrop(onFiles: (files: Iterable<File>) => void): boolean {
   return over
 }
 
-/** Typing while no control has the focus writes into `input`, so that one need not click there first. */
-export function useTypingFocus(input: RefObject<HTMLTextAreaElement | null>): void {
+/** Without another keyboard than that of the screen, which covers half of it as soon as a field has the focus. */
+export function hasTouchKeyboard(): boolean {
+  return matchMedia('(hover: none) and (pointer: coarse)').matches
+}
+
+/**
+ * A new conversation begins with the focus in `input`, unless that would open the keyboard of the screen. Typing while no control has the
+ * focus writes there, so that one need not click first.
+ */
+export function useTypingFocus(input: RefObject<HTMLTextAreaElement | null>, is_new: boolean): void {
+  const begins = useRef(is_new)
+  useEffect(() => {
+    if (begins.current && !hasTouchKeyboard()) input.current?.focus({ preventScroll: true })
+  }, [input])
   useEffect(() => {
     const onKeyDown = ({ key, ctrlKey, metaKey, altKey, target }: KeyboardEvent) => {
       const types = key.length === 1 && key !== ' ' && !ctrlKey && !metaKey && !altKey

@@ -18,7 +18,7 @@ import { type OpenConversation, useConversation, useOpenConversation } from './c
 import { synchronize } from './conversation/synchronize.ts'
 import { EmptyChat } from './empty-chat.tsx'
 import { ConversationList } from './list/conversation-list.tsx'
-import { useFileDrop, useTypingFocus } from './page-input.ts'
+import { hasTouchKeyboard, useFileDrop, useTypingFocus } from './page-input.ts'
 import { PlaygroundContext, useNewPlayground, usePlayground } from './playground/playground.ts'
 import { useScrollToEnd } from './scroll-to-end.ts'
 import { ModelPicker } from './settings/model-picker.tsx'
@@ -101,10 +101,10 @@ function ConversationColumn() {
   const content = useRef<HTMLDivElement>(null)
   const input = useRef<HTMLTextAreaElement>(null)
   const { away, follow } = useScrollToEnd(content, empty && conversation.read().id === null)
-  useTypingFocus(input)
+  useTypingFocus(input, conversation.read().id === null)
   return (
     <div className="flex min-h-[calc(100dvh-3.25rem)] min-w-0 flex-col lg:min-h-dvh">
-      <Head onNew={() => input.current?.focus()} />
+      <Head onNew={() => !hasTouchKeyboard() && input.current?.focus()} />
       <div ref={content} className="mx-auto flex w-full max-w-3xl grow flex-col gap-4 pt-4 pb-6">
         {empty ? <Beginning stored={stored} onChosen={() => input.current?.focus()} /> : <Turns />}
         {edited && <Note>{t('edited')}</Note>}

@@ -11,6 +11,7 @@ import { IconButton } from '../ui/button.tsx'
 import { Id } from '../ui/data/code.tsx'
 import { DateTime, useFormat } from '../ui/data/format.tsx'
 import { type Column, Table } from '../ui/data/table.tsx'
+import { useFileName } from '../ui/file-name.ts'
 import { Select } from '../ui/form/input.tsx'
 import { EmptyState, PageHeader } from '../ui/layout.tsx'
 import { Menu } from '../ui/overlay/menu.tsx'
@@ -140,6 +141,7 @@ const ICONS: Partial<Record<Purpose, typeof Film>> = { vision: Image, video: Fil
 
 function Name({ file, onShow }: { file: StoredFile; onShow: (file: StoredFile) => void }) {
   const Icon = ICONS[file.purpose] ?? FileText
+  const name = useFileName()(file.filename)
   return (
     <span className="flex min-w-0 items-center gap-3">
       <span
@@ -151,11 +153,11 @@ function Name({ file, onShow }: { file: StoredFile; onShow: (file: StoredFile) =
       <span className="flex min-w-0 flex-col items-start">
         <button
           type="button"
-          title={file.filename}
+          title={name}
           onClick={() => onShow(file)}
           className="line-clamp-2 max-w-full rounded-sm text-start font-medium [overflow-wrap:anywhere] hover:underline"
         >
-          {file.filename}
+          {name}
         </button>
         <span className="font-mono text-xs font-normal text-muted">
           <Id>{file.id}</Id>
@@ -176,6 +178,7 @@ function MakerName({ maker }: { maker: Maker | undefined }) {
 function FileMenu({ file, onShow, onDelete, makers, mayDelete }: Actions & { file: StoredFile }) {
   const t = useText('files')
   const kit = useText('kit')
+  const name = useFileName()(file.filename)
   const copy = () =>
     navigator.clipboard.writeText(file.id).then(
       () => toast(t('id_copied')),
@@ -183,7 +186,7 @@ function FileMenu({ file, onShow, onDelete, makers, mayDelete }: Actions & { fil
     )
   return (
     <Menu
-      trigger={<IconButton label={t('actions', { name: file.filename })} icon={<Ellipsis />} size="sm" />}
+      trigger={<IconButton label={t('actions', { name })} icon={<Ellipsis />} size="sm" />}
       items={[
         { label: t('preview'), icon: <Eye />, onSelect: () => onShow(file) },
         { href: contentPath(file), label: t('download'), icon: <Download />, download: true },
@@ -201,11 +204,12 @@ function FileMenu({ file, onShow, onDelete, makers, mayDelete }: Actions & { fil
 function useDelete(): (file: StoredFile) => void {
   const t = useText('files')
   const queries = useQueryClient()
+  const nameOf = useFileName()
   const reload = () => queries.invalidateQueries({ queryKey: FILES })
   return (file) =>
     deleteWithUndo({
       paths: [filePath(file)],
-      text: t('deleted', { name: file.filename }),
+      text: t('deleted', { name: nameOf(file.filename) }),
       onDeleted: reload,
       onRestored: reload,
     })

@@ -7,6 +7,7 @@ import { cx } from '../ui/class-names.ts'
 import { Code, CopyButton } from '../ui/data/code.tsx'
 import { DateTime, useFormat } from '../ui/data/format.tsx'
 import { FailureNote } from '../ui/failure-note.tsx'
+import { useFileName } from '../ui/file-name.ts'
 import { Skeleton } from '../ui/layout.tsx'
 import { Dialog } from '../ui/overlay/dialog.tsx'
 import { contentPath, useDocument } from './content.ts'
@@ -22,6 +23,7 @@ type Props = {
 export function PreviewDialog({ file, mayDelete, onClose, onDelete }: Props) {
   const t = useText('files')
   const kit = useText('kit')
+  const nameOf = useFileName()
   if (file === null) return null
   const actions = (
     <>
@@ -48,7 +50,7 @@ export function PreviewDialog({ file, mayDelete, onClose, onDelete }: Props) {
       open
       size="lg"
       onOpenChange={(open) => !open && onClose()}
-      title={<span className="[overflow-wrap:anywhere]">{file.filename}</span>}
+      title={<span className="[overflow-wrap:anywhere]">{nameOf(file.filename)}</span>}
       actions={actions}
     >
       <div className="flex flex-col gap-4">
@@ -103,13 +105,14 @@ function Content({ file }: { file: StoredFile }) {
 
 function ImagePreview({ file }: { file: StoredFile }) {
   const [state, setState] = useState<'loading' | 'shown' | 'broken'>('loading')
+  const name = useFileName()(file.filename)
   if (state === 'broken') return <NoPreview />
   return (
     <div className={FRAME}>
       {state === 'loading' && <Skeleton className="absolute inset-0 rounded-none" />}
       <img
         src={contentPath(file)}
-        alt={file.filename}
+        alt={name}
         onLoad={() => setState('shown')}
         onError={() => setState('broken')}
         className={cx('absolute inset-0 size-full object-contain', state === 'loading' && 'opacity-0')}

@@ -8,6 +8,8 @@ import { withLastFrame } from '../media/frames/last-frame.ts'
 import { BlobMissing, BlobTooLarge, type StagedBlob } from '../platform/blobs/blobs.ts'
 import { ApiError, notFound } from '../platform/errors.ts'
 import { failpoint } from '../platform/failpoint.ts'
+import { lastFrameName } from './archive/clip-name.ts'
+import { findArchivedJobs } from './archive/store.ts'
 import { clipOf } from './content.ts'
 import type { Gates } from './create/create.ts'
 import { FRAME_BYTES_MAX } from './create/frame.ts'
@@ -35,7 +37,9 @@ export async function lastFrameFile(
   const receiving = await storage.admitUpload(ctx.config, principal, { least: 1, most: FRAME_BYTES_MAX })
   try {
     const staged = await drawFrame(ctx, job, signal)
-    const filename = `${id}-last-frame.png`
+    const [clip] = await findArchivedJobs(ctx.db, org_id, [id])
+    if (!clip) throw notFound('video')
+    const filename = lastFrameName(clip)
     const file = await createFile(ctx, principal, { staged, filename, fields: { purpose: 'vision' } }, signal)
     failpoint('last_frame_created')
     return (await keepLastFrame(ctx.db, job, file.id)) ? file : await keepOthers(ctx, job, file)

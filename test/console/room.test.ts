@@ -62,6 +62,47 @@ test('the gallery has several columns at 1024 pixels, and the page fills a windo
   await close()
 })
 
+for (const language of ['en', 'ja'] as const)
+  test(`the toolbar and the foot of a card are single rows, and the form ends within the window (${language})`, async () => {
+    const { page, close } = await openConsole(browser, { app, as: person, path: '/videos', language })
+    const rowsOf = (selector: string) =>
+      page.locator(selector).evaluateAll((places) =>
+        places.map((place) => {
+          const middles = [...place.children].map((each) => each.getBoundingClientRect())
+          return new Set(middles.map(({ top, bottom }) => Math.round((top + bottom) / 2 / 4))).size
+        }),
+      )
+    const submitBottom = () =>
+      page
+        .locator('[aria-keyshortcuts="Control+Enter Meta+Enter"]')
+        .evaluate((button) => button.getBoundingClientRect().bottom)
+    for (const [width, height] of [
+      [1280, 800],
+      [1024, 768],
+      [1920, 1080],
+      [390, 844],
+    ] as const) {
+      await page.setViewportSize({ width, height })
+      await page.locator('a[data-job-status]').first().waitFor()
+      const place = `at ${width}`
+      if (width > 390) {
+        assert.deepEqual(await rowsOf('search > div:first-child'), [1], place)
+        assert.ok((await submitBottom()) < height, place)
+      }
+      assert.deepEqual([...new Set(await rowsOf('a[data-job-status] > span:last-child > span:last-child'))], [1], place)
+      const [scroll, inner] = await page.evaluate(() => [document.documentElement.scrollWidth, innerWidth])
+      assert.ok(scroll! <= inner!, place)
+    }
+    await page.setViewportSize({ width: 1280, height: 800 })
+    for (const mode of await page.locator('section [role=radiogroup]').first().getByRole('radio').all()) {
+      await mode.click()
+      assert.ok((await submitBottom()) < 800)
+      assert.equal(await page.evaluate(() => scrollY), 0)
+    }
+    assert.deepEqual(await findBarriers(page), [])
+    await close()
+  })
+
 test('what lies over a picture is dark in both themes', async () => {
   for (const theme of ['light', 'dark'] as const) {
     const { page, close } = await openConsole(browser, { app, as: person, path: '/videos', theme })

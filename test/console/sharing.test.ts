@@ -58,9 +58,13 @@ const LANGUAGES = [
   },
 ] as const
 
-/** A browser that was never here, with what its pages complain of. */
+/** A browser in Tokyo that was never here, with what its pages complain of. */
 async function openVisitor(language: 'en' | 'ja') {
-  const context = await browser.newContext({ locale: language, viewport: { width: 390, height: 800 } })
+  const context = await browser.newContext({
+    locale: language,
+    timezoneId: 'Asia/Tokyo',
+    viewport: { width: 390, height: 800 },
+  })
   const page = await context.newPage()
   const faults: string[] = []
   page.on('console', (message) => ['error', 'warning'].includes(message.type()) && faults.push(message.text()))
@@ -99,6 +103,9 @@ for (const { language, ...words } of LANGUAGES)
     await visitor.page.goto(url)
     await visitor.page.getByRole('heading', { level: 1, name: words.page }).waitFor()
     assert.equal(await plays(visitor.page), true)
+    const ends = new Intl.DateTimeFormat(language, { dateStyle: 'long', timeStyle: 'short', timeZone: 'Asia/Tokyo' })
+    const shown = (await visitor.page.locator('time').innerText()).replace(/ (GMT\+9|JST)$/, '')
+    assert.equal(shown, ends.format(link.expires_at * 1000))
     const [saved] = await Promise.all([
       visitor.page.waitForEvent('download'),
       visitor.page.getByRole('link', { name: words.save }).click(),

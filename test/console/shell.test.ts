@@ -35,14 +35,16 @@ const PLACES = [
 
 const widthOf = (page: Page) => page.evaluate(() => [document.documentElement.scrollWidth, window.innerWidth] as const)
 
-test('every page opens from the side by keyboard, takes the focus to its title and names the tab', async () => {
+test('every page opens from the side by keyboard, takes the focus to its title or message box and names the tab', async () => {
   const { page, close } = await openConsole(browser, { app, as: person, path: '/settings' })
   for (const [path, name] of PLACES) {
     const link = page.getByRole('navigation').getByRole('link', { name, exact: true })
     await link.focus()
     await page.keyboard.press('Enter')
     await page.waitForURL(`**${path}`)
-    await page.locator('[data-page-title]:focus').waitFor({ state: 'attached' })
+    const begin =
+      path === '/chat' ? page.getByRole('textbox', { name: 'Your message' }) : page.locator('[data-page-title]')
+    await begin.and(page.locator(':focus')).waitFor({ state: 'attached' })
     assert.equal(await link.getAttribute('aria-current'), 'page')
     assert.match(await page.title(), / · Kinora$/)
   }

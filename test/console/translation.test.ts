@@ -33,6 +33,7 @@ test('where Japanese prompts cannot be translated an example is English except f
   const { page, area, example, end } = await takeExample()
   assert.match(example, /<d>[^<]*[ぁ-ん][^<]*<\/d>/)
   assert.doesNotMatch(example.replace(/<d>.*?<\/d>/g, ''), /[ぁ-んァ-ヶ一-龠]/)
+  assert.match((await area.getAttribute('placeholder'))!, /英語で/)
   assert.equal(await page.getByText(HINT).count(), 0)
   await area.fill('静かな湖をゆっくり漂う紙の舟。')
   await page.getByRole('alert').getByText(HINT).waitFor()
@@ -55,6 +56,7 @@ test('where Japanese prompts cannot be translated an example is English except f
 test('where Japanese prompts can be translated, examples are Japanese and there is no warning', async () => {
   const { page, area, example, end } = await takeExample(TRANSLATOR)
   assert.match(example.replace(/<d>.*?<\/d>/g, ''), /[ぁ-ん]/)
+  assert.doesNotMatch((await area.getAttribute('placeholder'))!, /英語/)
   await area.fill('静かな湖をゆっくり漂う紙の舟。')
   await page.getByText('15 / 7,000 文字').waitFor()
   assert.equal(await page.getByText(HINT).count(), 0)

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import type { Browser } from 'playwright-core'
+import type { Browser, Page } from 'playwright-core'
 import { samplePicture } from '../support/data/media.ts'
 import { newColleague, newCustomer, startApp, type TestApp, type TestPerson } from '../support/http/app.ts'
 import { uploaded } from '../support/http/files-app.ts'
@@ -8,12 +8,18 @@ import { send } from '../support/http/send.ts'
 import { submit } from '../support/http/videos-app.ts'
 import { findBarriers, openBrowser, openConsole } from './browser/browser.ts'
 
+const MODELS = `
+video_models:
+  - { id: instant-1, name: Quick, engine: instant, per_second: "0.010000" }
+  - { id: instant-2, name: Other, engine: instant, per_second: "0.010000" }
+`
+
 let app: TestApp
 let browser: Browser
 let picture: Uint8Array
 before(async () => {
   browser = await openBrowser()
-  app = await startApp()
+  app = await startApp({ config: MODELS })
   picture = await samplePicture()
 })
 after(() => app?.close())
@@ -40,6 +46,58 @@ test('a teammate uses a video again with its files in their order, wherever it w
   assert.deepEqual((await (await created).json()).references, { images })
   await close()
 })
+
+/** Waits until the end of the prompt has the focus, and the page was scrolled to where it is in the window. */
+const atEndOfPrompt = (page: Page) =>
+  page.waitForFunction(() => {
+    const area = document.activeElement
+    if (!(area instanceof HTMLTextAreaElement) || area.name !== 'prompt') return false
+    const { top, bottom } = area.getBoundingClientRect()
+    return area.selectionStart === area.value.length && scrollY > 0 && top >= 52 && bottom <= innerHeight
+  })
+
+for (const [language, words] of [
+  [
+    'en',
+    {
+      again: 'Use again',
+      heard: 'Copied to the form: prompt, Quick, 4 s, 16:9, 1 file.',
+      another: 'Use another model',
+      model: /Other/,
+      extend: 'Extend',
+    },
+  ],
+  [
+    'ja',
+    {
+      again: '再利用',
+      heard: 'フォームにコピーしました：プロンプト、Quick、4 秒、16:9、素材 1 点。',
+      another: '別のモデルを使う',
+      model: /Other/,
+      extend: '続きを作る',
+    },
+  ],
+] as const)
+  test(`what was copied to the form is announced, and the end of the prompt has the focus in a narrow window (${language})`, async () => {
+    const owner = await newCustomer(app)
+    const image_reference = [{ file_id: await upload(owner, 'start.png'), role: 'first_frame' }]
+    const { body: job } = await submit(app, owner, { image_reference, prompt: 'A heron\nwaits' })
+    await app.tick()
+    const path = `/videos/${job.id}`
+    const { page, close } = await openConsole(browser, { app, as: owner, path, language, width: 390, height: 500 })
+    await page.getByRole('button', { name: words.again }).click()
+    await page.getByText(words.heard).first().waitFor({ timeout: 15000 })
+    await atEndOfPrompt(page)
+    assert.deepEqual(await findBarriers(page), [])
+    await page.goBack()
+    await page.getByRole('button', { name: words.extend }).click()
+    await atEndOfPrompt(page)
+    await page.goBack()
+    await page.getByRole('button', { name: words.another }).click()
+    await page.getByRole('menuitemradio', { name: words.model }).click()
+    await atEndOfPrompt(page)
+    await close()
+  })
 
 test('a file that is gone has its place in the form and says so, also after a reload, and nothing is sent without it', async () => {
   const owner = await newCustomer(app)

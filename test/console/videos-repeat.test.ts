@@ -194,7 +194,10 @@ for (const [language, words] of [
       text: 'Text only',
       frames: 'Frames',
       frame: 'First frame',
+      named: 'Last frame of “A swan”',
       prompt: 'Prompt',
+      from: 'Made from',
+      renamed: 'Pond',
     },
   ],
   [
@@ -206,7 +209,10 @@ for (const [language, words] of [
       text: 'テキストのみ',
       frames: 'フレーム',
       frame: '最初のフレーム',
+      named: '「A swan」の最後のフレーム',
       prompt: 'プロンプト',
+      from: '元の動画',
+      renamed: '池',
     },
   ],
 ] as const)
@@ -216,7 +222,7 @@ for (const [language, words] of [
     const { page, close, screenshot } = await openConsole(browser, { app, as: own, path: `/videos/${id}`, language })
     await page.getByRole('button', { name: words.extend }).click()
     await page.getByText(words.done).first().waitFor()
-    await page.getByRole('group', { name: words.frame }).getByText(`${id}-last-frame.png`).waitFor()
+    await page.getByRole('group', { name: words.frame }).getByText(words.named).waitFor()
     const field = page.getByRole('textbox', { name: words.prompt })
     assert.equal(await field.inputValue(), '')
     assert.deepEqual(await findBarriers(page), [])
@@ -231,11 +237,33 @@ for (const [language, words] of [
     await field.fill('It flies off')
     const created = page.waitForResponse((each) => each.request().method() === 'POST' && /videos$/.test(each.url()))
     await page.keyboard.press('Control+Enter')
-    const { image_reference, seconds, aspect_ratio } = await (await created).json()
+    const { id: extended, image_reference, seconds, aspect_ratio } = await (await created).json()
     const [file] = (await send(app, 'GET', '/v1/files', own)).body.data
     assert.deepEqual(image_reference, [{ file_id: file.id, role: 'first_frame' }])
     assert.deepEqual({ seconds, aspect_ratio }, { seconds: 6, aspect_ratio: '9:16' })
     await app.tick()
+    await drawVariants(app)
+    await page.goto(`${app.url}/videos/${extended}`)
+    const origin = page.locator('dl > div').filter({ hasText: words.from })
+    await origin.getByRole('link', { name: 'A swan' }).waitFor()
+    await page
+      .getByRole('listitem')
+      .filter({ hasText: `${words.frame}: ${words.named}` })
+      .waitFor()
+    const change = { ids: [id], name: words.renamed }
+    assert.equal((await send(app, 'PATCH', '/console/videos/labels', { cookie: own.cookie }, change)).status, 200)
+    await page.reload()
+    await screenshot(`video-made-from-${language}`)
+    await origin.getByRole('link', { name: words.renamed }).click()
+    await page.waitForURL(`**/videos/${id}`)
+    await page.goto(`${app.url}/keys`)
+    await send(app, 'DELETE', `/v1/videos/${id}`, own)
+    await page.goto(`${app.url}/videos/${extended}`)
+    await origin.getByText('A swan').waitFor()
+    assert.equal(await origin.getByRole('link').count(), 0)
+    await page.goto(`${app.url}/files`)
+    await page.getByRole('button', { name: words.named, exact: true }).waitFor()
+    assert.deepEqual(await findBarriers(page), [])
     await close()
   })
 

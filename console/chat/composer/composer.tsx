@@ -6,6 +6,7 @@ import { IconButton } from '../../ui/button.tsx'
 import { Money } from '../../ui/data/format.tsx'
 import { Note } from '../../ui/failure-note.tsx'
 import { useConversation } from '../conversation/open-conversation.ts'
+import { hasTouchKeyboard } from '../page-input.ts'
 import { usePlayground } from '../playground/playground.ts'
 import { Attachments } from './attachments.tsx'
 import type { useAttachments } from './use-attachments.ts'
@@ -124,7 +125,7 @@ function isSending({ key, shiftKey, altKey, nativeEvent, keyCode }: KeyboardEven
   if (key !== 'Enter' || shiftKey || altKey) return false
   // Safari ends the composition before the keydown event, whose key code is then 229.
   if (nativeEvent.isComposing || keyCode === 229) return false
-  return !window.matchMedia('(hover: none) and (pointer: coarse)').matches
+  return !hasTouchKeyboard()
 }
 
 function AttachButton({ onFiles }: { onFiles: (files: Iterable<File>) => void }) {

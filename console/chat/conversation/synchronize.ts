@@ -4,6 +4,7 @@ import { request } from '../../api/request.ts'
 import { type Conversation, isUnfinished, type Turn } from './conversation.ts'
 import type { OpenConversation } from './open-conversation.ts'
 import { readTurn } from './read-turn.ts'
+import { titleOf } from './title.ts'
 import { withPath } from './turns.ts'
 
 /**
@@ -68,16 +69,4 @@ export async function storeConversation(conversation: OpenConversation): Promise
   conversation.change((now: Conversation) => ({ ...now, id, title }))
   conversation.named(id)
   return id
-}
-
-const TITLE_MAX = 80
-
-function titleOf(text: string): string {
-  const line = text.trim().replace(/\s+/g, ' ')
-  return [...line].length > TITLE_MAX
-    ? `${[...line]
-        .slice(0, TITLE_MAX - 1)
-        .join('')
-        .trimEnd()}…`
-    : line
 }

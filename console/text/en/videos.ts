@@ -21,6 +21,7 @@ export default {
 
   prompt: 'Prompt',
   prompt_placeholder: 'Describe the scene, the camera movement and the sound…',
+  prompt_placeholder_english: 'Describe the scene, the camera movement and the sound…',
   prompt_count: '{{used}} / {{max}}',
   prompt_over: '{{used}} / {{max}}, {{over}} over the limit',
   dialogue: 'Dialogue',
@@ -247,7 +248,9 @@ export default {
   cost_free: 'not charged',
   download: 'Download',
   use_again: 'Use again',
-  use_again_done: 'The request was copied to the form.',
+  use_again_done: 'Copied to the form: prompt, {{settings}}.',
+  use_again_files_one: '{{count}} file',
+  use_again_files_other: '{{count}} files',
   use_again_failed: 'The files of this video could not be read. Try again.',
   /** In the form, in place of a file name. */
   gone_file: '{{slot}} {{n}} of the earlier video',

@@ -22,6 +22,7 @@ export default {
 
   prompt: 'プロンプト',
   prompt_placeholder: '場面、カメラの動き、音を説明してください…',
+  prompt_placeholder_english: '場面、カメラの動き、音を英語で説明してください…',
   prompt_count: '{{used}} / {{max}} 文字',
   prompt_over: '{{used}} / {{max}} 文字（{{over}} 文字超過）',
   dialogue: 'セリフ',
@@ -258,7 +259,9 @@ export default {
   cost_free: '請求なし',
   download: 'ダウンロード',
   use_again: '再利用',
-  use_again_done: 'リクエストの内容をフォームにコピーしました。',
+  use_again_done: 'フォームにコピーしました：プロンプト、{{settings}}。',
+  use_again_files_one: '素材 {{count}} 点',
+  use_again_files_other: '素材 {{count}} 点',
   use_again_failed: 'この動画の素材を読み込めませんでした。もう一度お試しください。',
   /** In the form, in place of a file name. */
   gone_file: '以前の動画の{{slot}}（{{n}}）',

@@ -1,8 +1,8 @@
 import { useSyncExternalStore } from 'react'
-import { failureOf } from '../../api/failure.ts'
-import { request } from '../../api/request.ts'
+import type { Failure } from '../../api/failure.ts'
 import { useText } from '../../text/use-text.ts'
 import { useFailureTexts } from '../failure-text.ts'
+import { type SentDeletions, sendDeletions } from './send-deletions.ts'
 import { toast } from './toast.ts'
 
 export type Deletion = {
@@ -16,11 +16,16 @@ export type Deletion = {
   onRestored: () => unknown
 }
 
+/** Longer than other texts are shown: it asks for something. */
+const REMAINING_MS = 10_000
+
 /** Those that can be undone, the oldest first. */
 let undoable: readonly Deletion[] = []
 /** Paths of those, and of the ones that are being sent. */
 let deleting: ReadonlySet<string> = new Set()
 const sending = new Set<Promise<void>>()
+/** Those that are sent a few at a time. */
+const unhurried = new Set<SentDeletions>()
 const listeners = new Set<() => void>()
 
 /**
@@ -49,6 +54,7 @@ export function useUndoable(): readonly Deletion[] {
 /** Sends every deletion that waits. Call it before the session changes: later ones would fail. */
 export async function finishDeletions(): Promise<void> {
   for (const deletion of undoable) send(deletion)
+  for (const sent of unhurried) sent.rush()
   await Promise.all(sending)
 }
 
@@ -69,14 +75,17 @@ export function send(deletion: Deletion): void {
 }
 
 async function remove(deletion: Deletion): Promise<void> {
-  // Goes on although the page is left.
-  const sent = deletion.paths.map((path) => request('DELETE', path, { keepalive: true }))
-  const failed = (await Promise.allSettled(sent)).find(
-    (each) => each.status === 'rejected' && failureOf(each.reason).status !== 404,
-  )
-  if (failed?.status === 'rejected') {
+  let announced = false
+  const sent = sendDeletions(deletion.paths, (count) => {
+    if (!announced) toast(<StillDeleting count={count} />, 'success', REMAINING_MS)
+    announced = true
+  })
+  unhurried.add(sent)
+  const failures = await sent.failures
+  unhurried.delete(sent)
+  if (failures[0]) {
     undo(deletion)
-    return toast(<NotDeleted error={failed.reason} />, 'danger')
+    return toast(<NotDeleted error={failures[0]} count={failures.length} of={deletion.paths.length} />, 'danger')
   }
   await deletion.onDeleted()
   forget(deletion)
@@ -104,7 +113,13 @@ function listen(listener: () => void): () => void {
   return () => listeners.delete(listener)
 }
 
-function NotDeleted({ error }: { error: unknown }) {
+function StillDeleting({ count }: { count: number }) {
   const t = useText('kit')
-  return `${t('not_deleted')} ${useFailureTexts()(error)}`
+  return t('still_deleting', { count })
+}
+
+function NotDeleted({ error, count, of: total }: { error: Failure; count: number; of: number }) {
+  const t = useText('kit')
+  const what = total === 1 ? t('not_deleted') : t('not_deleted_of', { n: count, total })
+  return `${what} ${useFailureTexts()(error)}`
 }

@@ -13,9 +13,12 @@ let owner: string | null = null
 let draft: Draft = emptyDraft()
 /** The draft that another one replaced; null when there is none to restore. */
 let earlier: Draft | null = null
-let picksModel = false
+let opensAt: Opening | null = null
 let storing: ReturnType<typeof setTimeout> | null = null
 const listeners = new Set<() => void>()
+
+/** Where the form is opened: at the end of the prompt, or with its list of models. */
+export type Opening = 'prompt' | 'models'
 
 /** How long a write waits for the next keystroke. */
 const STORE_MS = 300
@@ -41,22 +44,19 @@ export function changeDraft(change: Partial<Draft> | ((draft: Draft) => Partial<
   for (const listener of listeners) listener()
 }
 
-/**
- * Replaces the draft, which can be restored, and checks that the files of the new one still exist. `picks_model`: the form opens with its list
- * of models.
- */
-export function replaceDraft(next: Draft, { picks_model = false } = {}): void {
-  picksModel = picks_model
+/** Replaces the draft, which can be restored, and checks that the files of the new one still exist. `opens_at`: for a form that is opened then. */
+export function replaceDraft(next: Draft, opens_at: Opening | null = null): void {
+  opensAt = opens_at
   earlier = draft.prompt.trim() === '' || draft.prompt === next.prompt ? null : draft
   changeDraft(next)
   void checkFiles()
 }
 
-/** Whether the form opens with its list of models, which is done once. */
-export function takePicksModel(): boolean {
-  const picks = picksModel
-  picksModel = false
-  return picks
+/** Whether the form opens there, which it does once. */
+export function takeOpening(at: Opening): boolean {
+  if (opensAt !== at) return false
+  opensAt = null
+  return true
 }
 
 /** The draft that another one replaced. */

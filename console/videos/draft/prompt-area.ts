@@ -3,6 +3,15 @@ function promptArea(): HTMLTextAreaElement | null {
   return document.querySelector('textarea[name=prompt]')
 }
 
+/** Focuses the end of the prompt, and brings the form into the window. */
+export function focusPrompt(): void {
+  const area = promptArea()
+  area?.focus({ preventScroll: true })
+  area?.setSelectionRange(area.value.length, area.value.length)
+  area?.closest('section')?.scrollIntoView({ block: 'nearest' })
+  area?.scrollIntoView({ block: 'nearest' })
+}
+
 type Place = { from: number; to: number }
 
 /** Replaces a part of the prompt in one step that the browser can undo. `onChange` is for those that cannot. */

@@ -144,7 +144,10 @@ function CardFoot({ prompt, name, tags = [], maker, status, time, cost }: FootPr
       <span className={`${name ? 'line-clamp-1' : 'line-clamp-2'} text-sm [overflow-wrap:anywhere]`}>
         {shownPrompt(prompt)}
       </span>
-      {maker !== '' && <span className="mt-1 truncate text-xs text-muted">{t('find.by', { name: maker })}</span>}
+      <span className="mt-1 flex justify-between gap-x-2 text-xs text-muted tabular-nums">
+        <span className="truncate">{maker !== '' && t('find.by', { name: maker })}</span>
+        <span className="shrink-0">{time}</span>
+      </span>
       {tags.length > 0 && (
         <span className="mt-1 truncate text-xs">
           {tags.map((tag) => (
@@ -154,10 +157,8 @@ function CardFoot({ prompt, name, tags = [], maker, status, time, cost }: FootPr
           ))}
         </span>
       )}
-      <span className="mt-auto flex flex-wrap items-center gap-x-2 text-xs text-muted tabular-nums">
+      <span className="mt-auto flex flex-wrap items-center justify-between gap-x-2 pt-1 text-xs text-muted tabular-nums">
         {status}
-        <span className="ms-auto shrink-0">{time}</span>
-        <span aria-hidden>·</span>
         {cost}
       </span>
     </span>

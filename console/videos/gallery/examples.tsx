@@ -3,6 +3,7 @@ import { useSite } from '../../api/queries.ts'
 import { useText } from '../../text/use-text.ts'
 import { EmptyState } from '../../ui/layout.tsx'
 import { readCurrentDraft, replaceDraft } from '../draft/draft-store.ts'
+import { focusPrompt } from '../draft/prompt-area.ts'
 
 const EXAMPLES = ['boat', 'diner', 'runner'] as const
 
@@ -14,9 +15,7 @@ export function Examples() {
     t(`examples.${example}.${site?.translates ? 'prompt' : 'prompt_in_english'}`)
   const take = (prompt: string) => {
     replaceDraft({ ...readCurrentDraft(), prompt, mode: 'text' })
-    const area = document.querySelector<HTMLTextAreaElement>('textarea[name=prompt]')
-    area?.focus()
-    area?.scrollIntoView({ block: 'nearest' })
+    focusPrompt()
   }
   return (
     <div className="rounded-xl border border-dashed border-line-strong pb-6">

@@ -39,10 +39,16 @@ export function FilterBar({ selecting, onSelecting, selectButton }: BarProps) {
           maxLength={200}
           value={filter.search ?? ''}
           onSettle={(search) => change({ search })}
-          className="min-w-44 grow basis-56"
+          className="min-w-44 grow basis-56 @min-[31rem]:min-w-28 @min-[31rem]:basis-28"
         />
         <PersonFilter value={filter.user_id ?? ''} onChange={(user_id) => change({ user_id })} />
-        <Button icon={<SlidersHorizontal />} aria-expanded={open} aria-controls={panel} onClick={() => setOpen(!open)}>
+        <Button
+          icon={<SlidersHorizontal />}
+          aria-expanded={open}
+          aria-controls={panel}
+          className="@min-[31rem]:@max-[42rem]:[&_svg]:hidden"
+          onClick={() => setOpen(!open)}
+        >
           {on === 0 ? t('find.filters') : t('find.filters_on', { count: on })}
         </Button>
         <Button ref={selectButton} aria-pressed={selecting} onClick={() => onSelecting(!selecting)}>
@@ -54,10 +60,16 @@ export function FilterBar({ selecting, onSelecting, selectButton }: BarProps) {
           </Button>
         )}
         {/* Narrower, there is one column in any case. */}
-        <div className="ms-auto hidden w-36 items-center gap-2 @min-[21rem]:flex">
-          <span aria-hidden className="size-2 shrink-0 rounded-xs border-2 border-control" />
+        <div className="ms-auto hidden w-36 items-center gap-2 @min-[21rem]:flex @min-[31rem]:@max-[42rem]:w-16">
+          <span
+            aria-hidden
+            className="size-2 shrink-0 @min-[31rem]:@max-[42rem]:hidden rounded-xs border-2 border-control"
+          />
           <Slider {...CARD_SIZES} value={size} onChange={setSize} label={t('find.card_size')} />
-          <span aria-hidden className="size-4 shrink-0 rounded-sm border-2 border-control" />
+          <span
+            aria-hidden
+            className="size-4 shrink-0 @min-[31rem]:@max-[42rem]:hidden rounded-sm border-2 border-control"
+          />
         </div>
       </div>
       <div id={panel} hidden={!open} className="rounded-xl border border-line bg-surface px-4 py-3">
@@ -81,7 +93,11 @@ function PersonFilter({ value, onChange }: { value: string; onChange: (user_id: 
   const missing = value !== '' && value !== user.id && !others.some(({ id }) => id === value)
   return (
     // biome-ignore lint/a11y/noStaticElementInteractions: asks for the names as soon as somebody turns to the list.
-    <div className="w-36" onFocus={() => setWanted(true)} onPointerEnter={() => setWanted(true)}>
+    <div
+      className="w-36 @min-[31rem]:@max-[42rem]:w-32"
+      onFocus={() => setWanted(true)}
+      onPointerEnter={() => setWanted(true)}
+    >
       <Select
         aria-label={t('find.person')}
         value={value}

@@ -2,6 +2,7 @@ import { X } from 'lucide-react'
 import { useText } from '../../text/use-text.ts'
 import { IconButton } from '../../ui/button.tsx'
 import { cx } from '../../ui/class-names.ts'
+import { useFileName } from '../../ui/file-name.ts'
 import type { Attachment } from '../draft/attachments.ts'
 import { detach } from '../draft/uploads.ts'
 import { AttachmentPreview } from './preview.tsx'
@@ -20,7 +21,8 @@ export function FrameTile({ slot, file }: { slot: 'first_frame' | 'last_frame'; 
 
 function Filled({ slot, file }: { slot: 'first_frame' | 'last_frame'; file: Attachment }) {
   const t = useText('videos')
-  const { filename: name, key, problem } = file
+  const { key, problem } = file
+  const name = useFileName()(file.filename)
   return (
     <div className={cx('rounded-lg border bg-raised p-1.5', problem ? 'border-danger/60' : 'border-line')}>
       <div className="relative aspect-video overflow-hidden rounded-md bg-sunken">

@@ -5,6 +5,7 @@ import { Button, IconButton } from '../../ui/button.tsx'
 import { cx } from '../../ui/class-names.ts'
 import { useFormat } from '../../ui/data/format.tsx'
 import { ProgressBar } from '../../ui/data/progress.tsx'
+import { useFileName } from '../../ui/file-name.ts'
 import { FileDrop } from '../../ui/form/file-drop.tsx'
 import { toast } from '../../ui/overlay/toast.ts'
 import { type Attachment, acceptOf, RULES, type Slot } from '../draft/attachments.ts'
@@ -105,7 +106,8 @@ type SlotFileProps = {
 function SlotFile({ slot, file, at, last, dragged, onMove, onDrag }: SlotFileProps) {
   const t = useText('videos')
   const problem = useProblemText(slot, file)
-  const { filename: name, key } = file
+  const { key } = file
+  const name = useFileName()(file.filename)
   const tag = referenceName(slot, at)
   return (
     <li

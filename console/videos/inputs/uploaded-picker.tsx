@@ -8,6 +8,7 @@ import { cx } from '../../ui/class-names.ts'
 import { useFormat } from '../../ui/data/format.tsx'
 import { LoadMore } from '../../ui/data/load-more.tsx'
 import { FailureNote } from '../../ui/failure-note.tsx'
+import { useFileName } from '../../ui/file-name.ts'
 import { Skeleton } from '../../ui/layout.tsx'
 import { Dialog } from '../../ui/overlay/dialog.tsx'
 import { useDeleting } from '../../ui/overlay/undo.tsx'
@@ -79,7 +80,8 @@ type ChoiceProps = { slot: Slot; file: StoredFile; chosen: boolean; full: boolea
 function FileChoice({ slot, file, chosen, full, onToggle }: ChoiceProps) {
   const t = useText('videos')
   const format = useFormat()
-  const { id, filename, bytes } = file
+  const { id, bytes } = file
+  const name = useFileName()(file.filename)
   const { purpose, bytes_max } = RULES[slot]
   const too_large = bytes > bytes_max
   return (
@@ -96,8 +98,8 @@ function FileChoice({ slot, file, chosen, full, onToggle }: ChoiceProps) {
       <span className="block aspect-[4/3] overflow-hidden rounded-md bg-sunken">
         <MediaPreview purpose={purpose} url={`/v1/files/${encodeURIComponent(id)}/content`} />
       </span>
-      <span className="mt-1 line-clamp-3 [overflow-wrap:anywhere] text-xs" title={filename}>
-        {filename}
+      <span className="mt-1 line-clamp-3 [overflow-wrap:anywhere] text-xs" title={name}>
+        {name}
       </span>
       <span className="block text-xs text-muted tabular-nums">
         {too_large ? t('picker.too_large') : format.bytes(bytes)}

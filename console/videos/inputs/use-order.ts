@@ -1,5 +1,6 @@
 import { type PointerEvent, useRef, useState } from 'react'
 import { useText } from '../../text/use-text.ts'
+import { useFileName } from '../../ui/file-name.ts'
 import { readCurrentDraft } from '../draft/draft-store.ts'
 import { type NamedSlot, referenceName } from '../draft/prompt.ts'
 import { move } from '../draft/uploads.ts'
@@ -7,6 +8,7 @@ import { move } from '../draft/uploads.ts'
 /** Moves the files of a slot, by pointer of any kind or by button, and says where they are now. */
 export function useOrder(slot: NamedSlot) {
   const t = useText('videos')
+  const nameOf = useFileName()
   const list = useRef<HTMLOListElement>(null)
   const [dragged, setDragged] = useState<string | null>(null)
   const [moved, setMoved] = useState('')
@@ -16,7 +18,7 @@ export function useOrder(slot: NamedSlot) {
     const file = readCurrentDraft().files[slot][from]
     if (!file || to < 0 || to === from || to >= readCurrentDraft().files[slot].length) return
     move(slot, from, to)
-    setMoved(t('references.moved', { name: file.filename, tag: referenceName(slot, to) }))
+    setMoved(t('references.moved', { name: nameOf(file.filename), tag: referenceName(slot, to) }))
   }
   const beginDrag = (key: string, event: PointerEvent) => {
     if (event.button !== 0) return

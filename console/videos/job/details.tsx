@@ -1,16 +1,22 @@
-import type { ReactNode } from 'react'
+import { lazy, type ReactNode, Suspense } from 'react'
 import { useMakers } from '../../api/queries.ts'
 import { useVideoModels } from '../../api/video-models.ts'
+import { withTexts } from '../../text/languages.ts'
 import { useText } from '../../text/use-text.ts'
 import { cx } from '../../ui/class-names.ts'
 import { Code, CopyButton } from '../../ui/data/code.tsx'
 import { DateTime, Money } from '../../ui/data/format.tsx'
+import { useFileName } from '../../ui/file-name.ts'
 import { Card } from '../../ui/layout.tsx'
 import { RULES } from '../draft/attachments.ts'
 import { MediaPreview } from '../inputs/preview.tsx'
 import { isRunning, type VideoJob } from '../jobs/job.ts'
 import { clockTime } from './status.tsx'
 import { useSubmittedFiles } from './submitted-files.ts'
+
+const MadeFrom = lazy(() =>
+  withTexts('videos/repeat', import('../repeat/made-from.tsx')).then((module) => ({ default: module.MadeFrom })),
+)
 
 /** The properties of a job: settings, cost and times. */
 export function JobDetails({ job }: { job: VideoJob }) {
@@ -27,6 +33,9 @@ export function JobDetails({ job }: { job: VideoJob }) {
         <Setting name={t('ratio')}>{job.aspect_ratio === 'Auto' ? t('auto') : job.aspect_ratio}</Setting>
         <Setting name={t('setting.resolution')}>768p</Setting>
         <SubmittedFiles job={job} />
+        <Suspense>
+          <MadeFrom job={job} />
+        </Suspense>
         <Setting name={t('cost')}>
           <Money amount={job.cost} currency={job.currency} digits="exact" /> <CostNote job={job} />
         </Setting>
@@ -83,10 +92,13 @@ function CostNote({ job }: { job: VideoJob }) {
 /** The files the job was submitted with; one that is gone says so. */
 function SubmittedFiles({ job }: { job: VideoJob }) {
   const t = useText('videos')
+  const shownName = useFileName()
   const files = useSubmittedFiles(job)
   if (files.length === 0) return null
   const nameOf = ({ slot, file }: (typeof files)[number]) =>
-    file === null ? t('file_gone', { slot: t(`slot.${slot}`) }) : `${t(`slot.${slot}`)}: ${file?.filename ?? '…'}`
+    file === null
+      ? t('file_gone', { slot: t(`slot.${slot}`) })
+      : `${t(`slot.${slot}`)}: ${file ? shownName(file.filename) : '…'}`
   return (
     <div className="flex items-start justify-between gap-4">
       <dt className="shrink-0 text-muted">{t('setting.files')}</dt>

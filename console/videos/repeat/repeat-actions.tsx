@@ -37,7 +37,7 @@ export function RepeatActions({ job, children }: { job: VideoJob; children?: Rea
       {isCompleted && models.some((model) => accepts(model, 'first_frame')) && <Extend job={job} />}
       {job.status === 'failed' && <TryAgain job={job} model={models.find(({ id }) => id === job.model)} />}
       {models.some(({ id }) => id !== job.model) && (
-        <Button icon={<Replace />} onClick={() => void fillForm(job, { picks_model: true })}>
+        <Button icon={<Replace />} onClick={() => void fillForm(job, { opens_at: 'models' })}>
           {t('another_model')}
         </Button>
       )}

@@ -9,7 +9,8 @@ import { Field, useFieldProps } from '../../ui/form/field.tsx'
 import { CONTROL } from '../../ui/form/input.tsx'
 import { Skeleton } from '../../ui/layout.tsx'
 import { useModelDescription } from '../../ui/model-description.ts'
-import { takePicksModel } from '../draft/draft-store.ts'
+import { takeOpening } from '../draft/draft-store.ts'
+import { focusPrompt } from '../draft/prompt-area.ts'
 
 type Props = {
   /** null while they load. */
@@ -41,10 +42,12 @@ function Picker({
   const t = useText('videos')
   const [open, onOpenChange] = useState(false)
   const trigger = useRef<HTMLButtonElement>(null)
+  const leadsToPrompt = useRef(false)
   // After the page has taken the focus, which would close the list.
   useEffect(() => {
     const frame = requestAnimationFrame(() => {
-      if (!takePicksModel()) return
+      if (!takeOpening('models')) return
+      leadsToPrompt.current = true
       trigger.current?.scrollIntoView({ block: 'center' })
       onOpenChange(true)
     })
@@ -69,6 +72,15 @@ function Picker({
           align="start"
           sideOffset={4}
           collisionPadding={8}
+          onInteractOutside={() => {
+            leadsToPrompt.current = false
+          }}
+          onCloseAutoFocus={(event) => {
+            if (!leadsToPrompt.current) return
+            leadsToPrompt.current = false
+            event.preventDefault()
+            focusPrompt()
+          }}
           className="z-50 max-h-(--radix-dropdown-menu-content-available-height) w-(--radix-dropdown-menu-trigger-width) animate-rise overflow-y-auto rounded-xl border border-line bg-raised p-1 shadow-float"
         >
           <DropdownMenu.RadioGroup value={chosen?.id ?? ''} onValueChange={onChange}>

@@ -1,5 +1,6 @@
 import { MessageSquareQuote } from 'lucide-react'
-import { type KeyboardEvent, useRef } from 'react'
+import { type KeyboardEvent, useEffect, useRef } from 'react'
+import { useSite } from '../../api/queries.ts'
 import { useText } from '../../text/use-text.ts'
 import { Button } from '../../ui/button.tsx'
 import { cx } from '../../ui/class-names.ts'
@@ -7,8 +8,9 @@ import { useFormat } from '../../ui/data/format.tsx'
 import { Field } from '../../ui/form/field.tsx'
 import { Textarea } from '../../ui/form/input.tsx'
 import { Tooltip } from '../../ui/tooltip.tsx'
+import { takeOpening } from '../draft/draft-store.ts'
 import { countCharacters, dialogueOf, PROMPT_MAX, toggleDialogue, unpairedTag } from '../draft/prompt.ts'
-import { insertIntoPrompt, showInPrompt } from '../draft/prompt-area.ts'
+import { focusPrompt, insertIntoPrompt, showInPrompt } from '../draft/prompt-area.ts'
 
 type Props = {
   prompt: string
@@ -22,7 +24,13 @@ type Props = {
 export function PromptField({ prompt, onChange, error, missing }: Props) {
   const t = useText('videos')
   const { number } = useFormat()
+  const translates = useSite().data?.translates === true
   const area = useRef<HTMLTextAreaElement>(null)
+  // After the page has taken the focus, and its place in the window.
+  useEffect(() => {
+    const frame = requestAnimationFrame(() => takeOpening('prompt') && focusPrompt())
+    return () => cancelAnimationFrame(frame)
+  }, [])
   const used = countCharacters(prompt)
   const over = Math.max(0, used - PROMPT_MAX)
   const count = { used: number(used), max: number(PROMPT_MAX), over: number(over) }
@@ -55,10 +63,10 @@ export function PromptField({ prompt, onChange, error, missing }: Props) {
           name="prompt"
           value={prompt}
           aria-invalid={over > 0 || undefined}
-          placeholder={t('prompt_placeholder')}
+          placeholder={t(translates ? 'prompt_placeholder' : 'prompt_placeholder_english')}
           onChange={(event) => onChange(event.target.value)}
           onKeyDown={onKeyDown}
-          className="min-h-28! max-h-[40vh]! leading-relaxed"
+          className="min-h-28! max-h-[40vh]! leading-relaxed max-xl:scroll-mt-28"
         />
       </Field>
       <PromptNotes {...{ prompt, missing }} />

@@ -118,7 +118,7 @@ export function Studio({ onSubmitted }: { onSubmitted: () => boolean }) {
           error={refused('aspect_ratio')}
         />
       </div>
-      <div className="flex flex-col gap-3 border-t border-line px-4 pt-3.5 pb-3 sm:px-5">
+      <div className="flex flex-col gap-3 border-t border-line bg-surface px-4 pt-3.5 pb-3 sm:px-5 sm:max-xl:sticky sm:max-xl:bottom-0 sm:max-xl:z-10">
         <QuoteFooter
           {...{ price, estimate, obstacle, tried: tried && obstacle !== null }}
           busy={submission.busy}
@@ -256,7 +256,7 @@ function DropZone({ children, labelledBy, onKeyDown }: DropZoneProps) {
       onDrop={drop}
       onPaste={paste}
       className={cx(
-        'flex min-w-0 flex-col overflow-hidden rounded-xl border bg-surface shadow-raised xl:max-h-[calc(100dvh-4rem)]',
+        'flex min-w-0 flex-col overflow-clip rounded-xl border max-xl:scroll-mt-16 bg-surface shadow-raised xl:max-h-[calc(100dvh-4rem)]',
         over ? 'border-accent ring-2 ring-accent/30' : 'border-line',
       )}
     >

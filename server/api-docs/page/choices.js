@@ -23,6 +23,18 @@
     for (const button of document.querySelectorAll('button[value]'))
       button.setAttribute('aria-pressed', String(button.value === (known ? theme : 'system')))
   }
+  /** Times are in UTC until they are shown where the reader is. */
+  const showTimes = () => {
+    const day = { year: 'numeric', month: 'long', day: 'numeric' }
+    const format = new Intl.DateTimeFormat(root.lang, {
+      ...day,
+      hour: 'numeric',
+      minute: '2-digit',
+      timeZoneName: 'short',
+    })
+    for (const time of document.querySelectorAll('time[data-local]'))
+      time.textContent = format.format(new Date(time.dateTime))
+  }
   const showLanguage = (language) => {
     if ((language !== 'en' && language !== 'ja') || language === root.lang) return
     const url = new URL(location.href)
@@ -45,6 +57,7 @@
       showTheme(target.value)
     })
     showTheme(root.dataset.theme ?? null)
+    showTimes()
     for (const link of document.querySelectorAll('a[hreflang]'))
       link.addEventListener('click', () => write('kinora.language', link.hreflang))
   })

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { clipName } from './clip-name.ts'
+import { clipName, lastFrameName, readLastFrameName } from './clip-name.ts'
 
 const named = (prompt: string) => clipName({ id: 'video_1', name: null, prompt })
 
@@ -22,4 +22,20 @@ test('what a file system refuses is left out, and a prompt without anything else
   assert.equal(named('../../etc'), 'etc.mp4')
   assert.equal(named('\u202egpj.exe'), 'gpj.exe.mp4')
   for (const prompt of ['???', ' . ', '\u0007']) assert.equal(named(prompt), 'video_1.mp4')
+})
+
+test('the name of a last frame says whose it is, and is read again', () => {
+  for (const [name, prompt, title] of [
+    ['Opening, take 2', 'A boat', 'Opening, take 2'],
+    [null, 'A boat: it sails', 'A boat it sails'],
+    [null, '🚤'.repeat(100), '🚤'.repeat(40)],
+    [null, '???', ''],
+  ] as const) {
+    const filename = lastFrameName({ id: 'video_019a', name, prompt })
+    assert.ok(Buffer.byteLength(filename) <= 255)
+    assert.deepEqual(readLastFrameName(filename), { id: 'video_019a', title })
+  }
+  assert.deepEqual(readLastFrameName('video_019a-last-frame.png'), { id: 'video_019a', title: '' })
+  for (const other of ['a.png', 'last-frame.png', 'xvideo_1-last-frame.png'])
+    assert.equal(readLastFrameName(other), null)
 })

@@ -8,12 +8,12 @@ export function sharedPage(
 ): string {
   const { title, until, save } = TEXTS[language]
   const content = `/s/${token}/content`
-  const time = new Intl.DateTimeFormat(language, { dateStyle: 'long', timeStyle: 'short', timeZone: 'UTC' })
+  const time = new Intl.DateTimeFormat(language, { ...TIME_PARTS, timeZone: 'UTC' })
   const button = download ? `\n<p><a class="button" href="${content}" download="video.mp4">${save}</a></p>` : ''
   const body = `<main id="main">
 <h1>${title}</h1>
 <video src="${content}" aria-label="${title}" controls${download ? '' : ' controlslist="nodownload"'} playsinline preload="metadata"></video>
-<p>${until(`<time datetime="${expires_at.toISOString()}">${time.format(expires_at)}</time>`)}</p>${button}
+<p>${until(`<time datetime="${expires_at.toISOString()}" data-local>${time.format(expires_at)}</time>`)}</p>${button}
 </main>`
   return framed(language, token, body)
 }
@@ -30,6 +30,16 @@ function framed(language: PageLanguage, token: string, body: string): string {
   return framedPage({ language, title: `${title} · Kinora`, path, place: title, body, look: 'shared', outside: true })
 }
 
+/** As in `server/api-docs/page/choices.js`, which shows the time where the visitor is. */
+const TIME_PARTS = {
+  year: 'numeric',
+  month: 'long',
+  day: 'numeric',
+  hour: 'numeric',
+  minute: '2-digit',
+  timeZoneName: 'short',
+} as const
+
 type Texts = {
   title: string
   until: (time: string) => string
@@ -41,14 +51,14 @@ type Texts = {
 const TEXTS: Record<PageLanguage, Texts> = {
   en: {
     title: 'Shared video',
-    until: (time) => `Available until ${time} UTC.`,
+    until: (time) => `Available until ${time}.`,
     save: 'Download',
     ended: 'This link has expired or was revoked',
     ask: 'Ask the person who sent it for a new one.',
   },
   ja: {
     title: '共有された動画',
-    until: (time) => `${time}（UTC）まで視聴できます。`,
+    until: (time) => `${time} まで視聴できます。`,
     save: 'ダウンロード',
     ended: 'リンクの有効期限が切れているか、無効になっています。',
     ask: '送ってくれた人に新しいリンクを依頼してください。',

@@ -140,6 +140,38 @@ test('a new conversation begins empty, keeps the settings and destroys nothing; 
   await close()
 })
 
+for (const [language, words] of [
+  ['en', { fresh: 'New conversation' }],
+  ['ja', { fresh: '新しい会話' }],
+] as const)
+  test(`the message box has the focus in a new conversation, and titles have no marks of Markdown (${language})`, async () => {
+    const { page, chat, close } = await stage.visit({ language })
+    const hasFocus = () => chat.box.and(page.locator(':focus')).waitFor()
+    await hasFocus()
+    await page.keyboard.type('sandbox:echo **Write** a `hello.ts`')
+    await page.keyboard.press('Enter')
+    const title = 'sandbox:echo Write a hello.ts'
+    await page.getByRole('link', { name: title }).waitFor()
+    await page.locator('[data-cost]').waitFor()
+    assert.ok((await page.title()).startsWith(title))
+    await page.getByRole('button', { name: words.fresh }).click()
+    await page.getByRole('heading', { name: title, level: 1 }).waitFor({ state: 'detached' })
+    await hasFocus()
+    assert.deepEqual(await findBarriers(page), [])
+    await close()
+  })
+
+test('where the keyboard is on the screen it is not opened by itself', async () => {
+  const { page, context, chat, close } = await stage.visit({ path: '/files' })
+  const session = await context.newCDPSession(page)
+  await session.send('Emulation.setTouchEmulationEnabled', { enabled: true })
+  await page.getByRole('link', { name: 'Chat' }).click()
+  await chat.box.waitFor()
+  await page.locator('h1:focus').waitFor()
+  await session.detach()
+  await close()
+})
+
 test('conversations are found, renamed, pinned and deleted; a deletion can be undone', async () => {
   const { page, chat, close, screenshot } = await stage.visit()
   for (const word of ['alpha', 'beta']) {

@@ -49,7 +49,10 @@ test('200: a picture of the size of the clip, counted as an upload of the caller
   const id = await completed(person)
   const { status, body } = await lastFrame(caller, id)
   assert.equal(status, 200, JSON.stringify(body))
-  assert.deepEqual([body.object, body.purpose, body.filename], ['file', 'vision', `${id}-last-frame.png`])
+  assert.deepEqual(
+    [body.object, body.purpose, body.filename],
+    ['file', 'vision', `A paper boat on a calm lake, ${id}-last-frame.png`],
+  )
   const makers = await send(app, 'GET', `/console/makers?ids=${body.id}`, { cookie: person.cookie })
   assert.equal(makers.body.data[0].user_id, caller.user_id)
   assert.equal(await storedFiles(person), body.bytes + 4096)

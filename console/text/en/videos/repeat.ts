@@ -12,6 +12,8 @@ export default {
   extend_other: 'The last frame is in the form as the first frame, for {{model}}: {{before}} takes no first frame.',
   extend_failed: 'The last frame of this video could not be made. Save it from the player, and add it in the form.',
   another_model: 'Use another model',
+  made_from: 'Made from',
+  untitled: 'A video',
   try_again: 'Try again',
   try_again_title: 'Try again?',
   try_again_text: 'The same request is sent once more. It costs {{cost}}, and {{available}} is available.',

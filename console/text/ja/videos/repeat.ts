@@ -15,6 +15,8 @@ export default {
     '最後のフレームを、最初のフレームとしてフォームに入れました。{{before}} は最初のフレームに対応していないため、モデルは {{model}} です。',
   extend_failed: 'この動画の最後のフレームを作成できませんでした。プレーヤーから保存し、フォームに追加してください。',
   another_model: '別のモデルを使う',
+  made_from: '元の動画',
+  untitled: '動画',
   try_again: 'もう一度作成',
   try_again_title: 'もう一度作成しますか？',
   try_again_text: '同じリクエストをもう一度送信します。料金は {{cost}}、利用可能額は {{available}} です。',
