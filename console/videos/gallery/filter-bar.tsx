@@ -35,7 +35,7 @@ export function FilterBar({ selecting, onSelecting, selectButton }: BarProps) {
         <SettledInput
           type="search"
           aria-label={t('find.search')}
-          placeholder={t('find.search')}
+          placeholder={t('find.search_short')}
           maxLength={200}
           value={filter.search ?? ''}
           onSettle={(search) => change({ search })}

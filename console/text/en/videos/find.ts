@@ -1,6 +1,7 @@
 /** Finding videos in the gallery. */
 export default {
   search: 'Search prompts, names and tags',
+  search_short: 'Search',
   filters: 'Filters',
   filters_on_one: 'Filters ({{count}} on)',
   filters_on_other: 'Filters ({{count}} on)',

@@ -3,6 +3,7 @@ import type en from '../../en/videos/find.ts'
 /** 一覧で動画を探すための文言。 */
 export default {
   search: 'プロンプト、名前、タグを検索',
+  search_short: '検索',
   filters: '絞り込み',
   filters_on_one: '絞り込み（{{count}} 件）',
   filters_on_other: '絞り込み（{{count}} 件）',
