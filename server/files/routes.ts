@@ -7,17 +7,28 @@ import { recordDeletion, requireMayDelete } from '../identity/organization/delet
 import { ACCEPTED_TYPES, withEnding } from '../media/probe/recognize.ts'
 import { BlobMissing, type Blobs } from '../platform/blobs/blobs.ts'
 import { ApiError, notFound } from '../platform/errors.ts'
-import { whileConnected } from '../platform/http/abort-on-disconnect.ts'
+import { openShares } from '../platform/fair-queue.ts'
+import { abortOnLeaving, whileConnected } from '../platform/http/abort-on-disconnect.ts'
 import { leaseForReading } from '../platform/http/body/byte-budget.ts'
 import { pageOf, positionOf } from '../platform/http/list.ts'
 import { type BlobContent, sendBytes } from '../platform/http/send-bytes.ts'
 import { isId } from '../platform/ids.ts'
+import { sendJson } from '../platform/json/send.ts'
 import { hasUnstorableText } from '../platform/text.ts'
+import { nextTurn } from '../platform/turns.ts'
 import { createFile } from './create.ts'
 import { removeBlobs } from './retention.ts'
 import { CreateFile, DeletedFile, FILES_PER_PAGE, FileList, FileObject, fileView, ListFiles } from './schema.ts'
 import { isSignedFor } from './sign.ts'
-import { deleteFile, type FileRow, findFile, findFileForSignature, listFiles, type StoredFile } from './store/files.ts'
+import {
+  deleteFile,
+  type FilePage,
+  type FileRow,
+  findFile,
+  findFileForSignature,
+  listFiles,
+  type StoredFile,
+} from './store/files.ts'
 import { findPinnedFiles } from './store/pins.ts'
 import { declaredBytes, receiveUpload } from './upload.ts'
 
@@ -50,8 +61,12 @@ const upload = (storage: StorageGate) =>
     },
   })
 
-/** What one file takes in a list, about. */
-const VIEW_BYTES = 500
+/** What one file takes in memory in a list, about: its row, its view and its JSON. */
+const VIEW_BYTES = 1500
+/** Of a long page, read at once. */
+const PIECE = 500
+/** Long pages are read by one request of an organization at a time, and few of all. */
+const longPageInTurn = openShares({ each: 1, all: 2 })
 
 const list = route({
   method: 'GET',
@@ -68,10 +83,33 @@ const list = route({
     const bytes = VIEW_BYTES * (position.limit - FILES_PER_PAGE)
     const room = bytes > 0 ? leaseForReading(ctx.budget, org_id, reply).add(bytes) : undefined
     if (room) await room
-    const rows = await listFiles(ctx.db, { ...position, org_id, purpose: query.purpose ?? null, now: ctx.clock.now() })
-    return pageOf(rows, position.limit, fileView)
+    const page = { ...position, org_id, purpose: query.purpose ?? null, now: ctx.clock.now() }
+    if (page.limit <= PIECE) return pageOf(await listFiles(ctx.db, page), page.limit, fileView)
+    const { signal } = abortOnLeaving(reply)
+    const files = await longPageInTurn(org_id, () => readPieces(ctx, page, signal), signal)
+    return sendJson(
+      reply,
+      pageOf(files, page.limit, (file) => file),
+    )
   },
 })
+
+/** The views of one file more than the page holds, as `listFiles`, with other work between its pieces. */
+async function readPieces(
+  { db }: Context,
+  page: FilePage,
+  signal: AbortSignal,
+): Promise<Array<ReturnType<typeof fileView>>> {
+  const files = []
+  for (let after = page.after; ; ) {
+    const asked = Math.min(PIECE, page.limit + 1 - files.length)
+    const rows = await listFiles(db, { ...page, after, limit: asked - 1 })
+    files.push(...rows.map(fileView))
+    if (rows.length < asked || files.length > page.limit) return files
+    after = rows.at(-1)!.id
+    await nextTurn(signal)
+  }
+}
 
 const read = route({
   method: 'GET',

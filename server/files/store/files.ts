@@ -101,11 +101,10 @@ export async function findFileForSignature(db: Db, file: { id: string; now: Date
   return (await query.executeTakeFirst()) ?? null
 }
 
+export type FilePage = Position & { org_id: string; purpose: Purpose | null; now: Date }
+
 /** One row more than the page holds, so that the caller knows whether another follows. */
-export async function listFiles(
-  db: Db,
-  list: Position & { org_id: string; purpose: Purpose | null; now: Date },
-): Promise<FileRow[]> {
+export async function listFiles(db: Db, list: FilePage): Promise<FileRow[]> {
   let query = db.selectFrom('files').selectAll().where('org_id', '=', list.org_id).where('expires_at', '>', list.now)
   if (list.purpose !== null) query = query.where('purpose', '=', list.purpose)
   if (list.after !== null) query = query.where('id', comparisonOf(list.order), list.after)
