@@ -100,6 +100,9 @@ const read = route({
   },
 })
 
+/** Settings can have 1.5 MB, which PostgreSQL compresses and writes anew: one change of an organization at a time, and few of all. */
+const settingsInTurn = openShares({ each: 1, all: 2 })
+
 const change = (storage: StorageGate) =>
   route({
     method: 'PATCH',
@@ -111,9 +114,12 @@ const change = (storage: StorageGate) =>
     example: { pinned: true },
     response: ConversationView,
     errors: ['storage_limit_exceeded'],
-    async handle(ctx, { principal, params, body }) {
-      if (body.settings) await storage.requireRoom(ctx.config, principal) // 413
-      return viewOf(await updateConversation(ctx.db, principal, { id: params.conversation_id!, changes: body }))
+    async handle(ctx, { principal, params, body, reply }) {
+      const { signal } = abortOnLeaving(reply)
+      const update = () => updateConversation(ctx.db, principal, { id: params.conversation_id!, changes: body })
+      if (!body.settings) return viewOf(await update())
+      await storage.requireRoom(ctx.config, principal) // 413
+      return viewOf(await settingsInTurn(principal.org_id, update, signal))
     },
   })
 

@@ -1,6 +1,7 @@
 import { setImmediate as nextTurn, setTimeout as wait } from 'node:timers/promises'
 import Type from 'typebox'
-import { turnTaker } from '../../../platform/turns.ts'
+import { openShares } from '../../../platform/fair-queue.ts'
+import { turnOwner, turnTaker } from '../../../platform/turns.ts'
 import { EngineError } from '../../engine-error.ts'
 import type { ChatEngine, ChatEvent, TokenUsage } from '../contract.ts'
 import { contentOf, type SharedContent, type Step, stepsOf } from './answer.ts'
@@ -43,7 +44,7 @@ export function sandboxChat({ delay_ms_per_token = 0 }: SandboxOptions): ChatEng
         const tokens = { limit: Math.max(1, asked - 1), asked }
         throw new EngineError('context_length', 'The prompt asked to be too long.', { tokens })
       }
-      const content = await contentOf(request, prompt)
+      const content = await contentInTurn(turnOwner(), () => contentOf(request, prompt, signal), signal)
       const input = await countInput(request, signal)
       return batches(content, { input, signal, delay_ms: delay_ms_per_token })
     },
@@ -51,6 +52,9 @@ export function sandboxChat({ delay_ms_per_token = 0 }: SandboxOptions): ChatEng
     countTokens: countInput,
   }
 }
+
+/** Values for schemas are made for few requests at a time: while they are, each has many times the memory of its schema. */
+const contentInTurn = openShares({ each: 2, all: 4 })
 
 /** How far the input of a refused request is counted. */
 const TOO_LONG_TOKENS = 10_000

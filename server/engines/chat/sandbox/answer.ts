@@ -36,11 +36,11 @@ const ANSWER_WEIGHT_MAX = 262_144
 const INTERRUPTED_AFTER = 8
 
 /** Gives way to other work between one schema and the next. Throws EngineError for a schema that no value is found for. */
-export async function contentOf(request: ChatRequest, prompt: Prompt): Promise<SharedContent> {
+export async function contentOf(request: ChatRequest, prompt: Prompt, signal?: AbortSignal): Promise<SharedContent> {
   const isPlain = prompt.directive === null
   const calls = []
   for (const { name, parameters } of isPlain && prompt.is_users_turn ? await chosenTools(request, prompt) : []) {
-    const given = { clues: prompt.clues, random: seededRandom(`${prompt.seed}/${name}`) }
+    const given = { clues: prompt.clues, random: seededRandom(`${prompt.seed}/${name}`), signal }
     const value =
       parameters === undefined ? {} : await valueFor({ type: 'object', ...parameters }, `function '${name}'`, given)
     calls.push({ name, pieces: await jsonPieces(request, value) })
@@ -48,7 +48,7 @@ export async function contentOf(request: ChatRequest, prompt: Prompt): Promise<S
   const json: Piece[][] = []
   const wantsJson = isPlain && calls.length === 0 && (request.response_format?.type ?? 'text') !== 'text'
   while (wantsJson && json.length < Math.min(request.n, JSON_ANSWERS_MAX))
-    json.push(await jsonPieces(request, await jsonAnswer(request, prompt, json.length)))
+    json.push(await jsonPieces(request, await jsonAnswer(request, prompt, json.length, signal)))
   const echoed =
     prompt.directive?.name === 'echo' ? await encodeInTurns(prompt.directive.rest, tokensMax(request)) : null
   return { request, prompt, calls, json, echo: echoed && { pieces: piecesOf(echoed.ids), cut: echoed.cut } }
@@ -60,10 +60,15 @@ async function jsonPieces(request: ChatRequest, value: unknown): Promise<Piece[]
   return piecesOf(ids)
 }
 
-async function jsonAnswer({ response_format: format }: ChatRequest, prompt: Prompt, choice: number): Promise<unknown> {
+async function jsonAnswer(
+  { response_format: format }: ChatRequest,
+  prompt: Prompt,
+  choice: number,
+  signal: AbortSignal | undefined,
+): Promise<unknown> {
   const { name, schema } = format?.type === 'json_schema' ? format.json_schema : {}
   if (schema === undefined) return { question: prompt.clues.excerpt(160), answer: answerText(prompt, choice) }
-  const given = { clues: prompt.clues, random: seededRandom(`${prompt.seed}/${choice}`) }
+  const given = { clues: prompt.clues, random: seededRandom(`${prompt.seed}/${choice}`), signal }
   return valueFor(schema, `response_format '${name}'`, given)
 }
 

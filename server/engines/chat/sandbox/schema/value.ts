@@ -36,15 +36,20 @@ const UNSUPPORTED = /^(patternProperties|dependentSchemas|dependencies|unevaluat
 /**
  * A JSON value that satisfies `schema`, with words and numbers of the prompt where they fit; the same input gives the same value. Made for
  * what strict mode knows, `allOf`, `oneOf` and `prefixItems`; the LIMITED keywords are only checked. Throws EngineError `rejected` for
- * another schema, or one without a small value; `subject` names it there.
+ * another schema, or one without a small value; `subject` names it there. Rejects with the reason of `signal` once nobody
+ * wants it any more.
  * Source: https://platform.openai.com/docs/guides/structured-outputs#supported-schemas
  */
-export async function valueFor(root: unknown, subject: string, given: ValueSource): Promise<unknown> {
+export async function valueFor(
+  root: unknown,
+  subject: string,
+  { signal, ...given }: ValueSource & { signal?: AbortSignal | undefined },
+): Promise<unknown> {
   const counts = { values: 0, effort: 0, problem: 'there is none that is small' }
-  const work: Work = { ...given, ...counts, root, weights: new Map(), patterns: new Map(), turn: turnTaker(1) }
+  const work: Work = { ...given, ...counts, root, weights: new Map(), patterns: new Map(), turn: turnTaker(1, signal) }
   try {
     for (let variation = 0; variation < VARIATIONS && work.values <= VALUES_MAX; variation++) {
-      await nextTurn()
+      await nextTurn(signal)
       work.values = 0
       const value = await make(work, root, { name: '', path: '#', depth: 0, variation })
       if (value !== undefined) return value
