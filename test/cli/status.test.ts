@@ -50,7 +50,7 @@ test('a service shows its node, database, storage, engines and queues, also on a
   })
   await printed(child, 'stdout', /kinora ready on/)
   const env = { DATABASE_URL: external.url }
-  const found = await statusWhen(env, ({ engines }) => engines.length > 0)
+  const found = await statusWhen(env, ({ engines, nodes }) => engines.length > 0 && nodes[0]?.state === 'ready')
   const [node] = found.nodes
   assert.deepEqual([found.nodes.length, node.state, node.reason, node.reporting], [1, 'ready', null, 1])
   assert.match(node.migration, /^\d{4}-/)
