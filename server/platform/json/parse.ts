@@ -10,8 +10,12 @@ export const AT_ONCE_BYTES_MAX = 64 * 1024
 /** Longest that parsing goes on before other work has its turn. */
 const TURN_MILLISECONDS = 5
 
-/** `repair`: see TextRepair. `signal` abandons a large text, for a client that has disconnected: the promise rejects with its reason. */
-export type ParseOptions = { repair?: TextRepair; signal?: AbortSignal }
+/**
+ * `repair`: see TextRepair. `signal` abandons a large text, for a client that has disconnected: the promise rejects with its reason.
+ * `room` counts values before they are used, an array or object twice: what it returns is awaited.
+ */
+export type ParseOptions = { repair?: TextRepair; signal?: AbortSignal; room?: RoomForValues }
+export type RoomForValues = (values: number) => Promise<void> | undefined
 
 /**
  * Parses a JSON text of a client; depth and number of values are checked before anything is built. A large text is parsed in pieces with
@@ -22,14 +26,19 @@ export function parseJson(marked: Buffer, options: ParseOptions = {}): unknown {
   const bytes = marked[0] === 0xef && marked[1] === 0xbb && marked[2] === 0xbf ? marked.subarray(3) : marked
   if (bytes.length > AT_ONCE_BYTES_MAX) return parseLarge(bytes, options)
   if (!isUtf8(bytes)) throw unreadableJson()
-  const suspicious = scanWhole(bytes)
+  const { suspicious, values } = scanWhole(bytes)
+  const room = options.room?.(values)
+  return room ? room.then(() => build(bytes, suspicious, options)) : build(bytes, suspicious, options)
+}
+
+function build(bytes: Buffer, suspicious: boolean, { repair }: ParseOptions): unknown {
   let value: unknown
   try {
     value = JSON.parse(bytes.toString('utf8'))
   } catch {
     throw unreadableJson()
   }
-  if (suspicious) requireSafeJson(value, options.repair)
+  if (suspicious) requireSafeJson(value, repair)
   return value
 }
 
@@ -58,14 +67,22 @@ async function parseLarge(bytes: Buffer, options: ParseOptions): Promise<unknown
   const state = newScan(bytes)
   const pieces = parsePieces(state)
   let since = performance.now()
+  let counted = 0
+  const countValues = () => {
+    const more = state.values - counted
+    counted = state.values
+    return options.room?.(more)
+  }
   let step = pieces.next()
   while (!step.done) {
     if (performance.now() - since > TURN_MILLISECONDS) {
+      await countValues()
       await nextTurn(signal)
       since = performance.now()
     }
     step = pieces.next()
   }
+  await countValues()
   if (state.suspicious) await requireSafeJsonInTurns(step.value, options)
   return step.value
 }

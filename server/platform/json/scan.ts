@@ -48,8 +48,8 @@ export function newScan(bytes: Buffer): Scan {
 const NOTHING = Buffer.alloc(0)
 const reused = newScan(NOTHING)
 
-/** Scans a whole text in one go. Returns whether it is `suspicious`. Throws as `scan` does, and for what is not closed at its end. */
-export function scanWhole(bytes: Buffer): boolean {
+/** Scans a whole text in one go. Throws as `scan` does, and for what is not closed at its end. */
+export function scanWhole(bytes: Buffer): Pick<Scan, 'suspicious' | 'values'> {
   reused.bytes = bytes
   reused.at = reused.depth = 0
   reused.values = 1
@@ -58,7 +58,7 @@ export function scanWhole(bytes: Buffer): boolean {
   try {
     scan(reused, { until: bytes.length, top: -1, text_bytes_max: bytes.length })
     if (reused.depth > 0 || reused.text >= 0) throw unreadableJson()
-    return reused.suspicious
+    return { suspicious: reused.suspicious, values: reused.values }
   } finally {
     reused.bytes = NOTHING
   }

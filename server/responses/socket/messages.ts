@@ -1,7 +1,8 @@
 import Type from 'typebox'
 import { TEXT_REPAIR } from '../../chat/schema.ts'
 import { ApiError, errorBody } from '../../platform/errors.ts'
-import { parseJson } from '../../platform/json/parse.ts'
+import { type Lease, roomForValues } from '../../platform/http/body/byte-budget.ts'
+import { type ParseOptions, parseJson } from '../../platform/json/parse.ts'
 import { isRecord } from '../../platform/json/record.ts'
 import { supportedValues } from '../../platform/schema/explain.ts'
 import { shape } from '../../platform/schema/validate.ts'
@@ -16,12 +17,16 @@ const STREAM_ID_LENGTH_MAX = 256
 export const SMALL_MESSAGE_BYTES = 64 * 1024
 
 /**
- * Parses a message with the limits of request bodies; null is a binary one. Throws ApiError, and the reason of `signal` when it aborts.
+ * Parses a message with the limits of request bodies; null is a binary one. `lease` counts its values. Throws ApiError, and the reason of `signal` when it
+ * aborts.
  * Source: contract 12.
  */
-export async function readSocketMessage(text: Buffer | null, signal?: AbortSignal): Promise<RunMessage> {
+export async function readSocketMessage(
+  text: Buffer | null,
+  { lease, signal }: { lease?: Lease; signal?: AbortSignal } = {},
+): Promise<RunMessage> {
   if (text === null) throw new ApiError('invalid_json', 'This message was binary. Send JSON in text frames.')
-  const value = await parseMessage(text, signal)
+  const value = await parseMessage(text, { ...(lease && { room: roomForValues(lease) }), ...(signal && { signal }) })
   if (!isRecord(value)) throw UNPARSABLE
   return { ...readRun(value), stream_id: readableStreamId(value) }
 }
@@ -66,9 +71,9 @@ export function eventText({ data }: ResponseEvent, stream_id: string | undefined
 
 const UNPARSABLE = new ApiError('invalid_json', 'We could not parse the message. Send one JSON object in a text frame.')
 
-async function parseMessage(text: Buffer, signal: AbortSignal | undefined): Promise<unknown> {
+async function parseMessage(text: Buffer, options: ParseOptions): Promise<unknown> {
   try {
-    return await parseJson(text, { repair: TEXT_REPAIR, signal })
+    return await parseJson(text, { ...options, repair: TEXT_REPAIR })
   } catch (error) {
     throw error instanceof ApiError && error.code === 'invalid_json' ? UNPARSABLE : error
   }

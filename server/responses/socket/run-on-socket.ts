@@ -66,7 +66,7 @@ async function runOne(run: ServedRun, request_id: string, received: ReceivedMess
     await countAgainstRateLimit(ctx, principal)
     await deps.meter.admit(principal.org_id)
     isParsed = true
-    message = await readSocketMessage(received.text, connection.signal)
+    message = await readSocketMessage(received.text, { lease: received.lease, signal: connection.signal })
     received.text = null
     const failure = await answer(run, { request_id, principal, message, lease: received.lease })
     if (failure) status = failure.status

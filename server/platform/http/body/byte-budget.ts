@@ -23,6 +23,14 @@ const LIMITS: ByteLimits = {
 /** Less is not counted, so that ordinary requests cost nothing here. */
 const FREE_BYTES = 8 * 1024
 
+/** Of a value of JSON with what is made of it for an engine, beside its text: half of what small items of a conversation take. */
+const VALUE_BYTES = 100
+
+/** Counts the values of a JSON text as `lease` counts its bytes: a few bytes each, they take many times their text. */
+export function roomForValues(lease: Lease): (values: number) => Promise<void> | undefined {
+  return (values) => lease.add(values * VALUE_BYTES)
+}
+
 /** The bytes of one request: of its body or message, and of the conversation and the files that were read for it. */
 export type Lease = {
   /**

@@ -6,7 +6,7 @@ import type { TextRepair } from '../../schema/validate.ts'
 import { takingTurnsAs } from '../../turns.ts'
 import { whileConnected } from '../abort-on-disconnect.ts'
 import { discardBody, endAfterAnswer, hasLargeBody, pauseConnection } from '../connections.ts'
-import type { Lease } from './byte-budget.ts'
+import { type Lease, roomForValues } from './byte-budget.ts'
 import { bodyMayNotBeCoded, bodyTooLarge, codingOf, readCoded } from './coded.ts'
 
 /** JSON bodies over this are `413 request_too_large`. Source: contract 1.1. */
@@ -100,15 +100,15 @@ type Reading = {
  */
 function readJson(reading: Reading, done: Done): void {
   const size = reading.raw.headers['content-length']
-  const counted = size === undefined ? reading : { ...reading, lease: null }
+  const bytes_lease = size === undefined ? reading.lease : null
   const room = size === undefined ? undefined : reading.lease?.add(Number(size))
-  if (room) pauseConnection(reading.raw, room).then(() => collectJson(counted, done), done)
-  else collectJson(counted, done)
+  if (room) pauseConnection(reading.raw, room).then(() => collectJson(reading, bytes_lease, done), done)
+  else collectJson(reading, bytes_lease, done)
 }
 
-/** A body of no bytes is none. */
-function collectJson(reading: Reading, done: Done): void {
-  const { raw: payload, body_bytes_max, lease } = reading
+/** A body of no bytes is none. `lease` counts its bytes, unless that is done. */
+function collectJson(reading: Reading, lease: Lease | null, done: Done): void {
+  const { raw: payload, body_bytes_max } = reading
   let size = 0
   let ended = false
   const chunks: Buffer[] = []
@@ -147,9 +147,11 @@ async function readCodedJson(request: FastifyRequest, reading: Reading): Promise
 }
 
 /** A large body is parsed as long as its client is connected. */
-function parsed(pieces: readonly Buffer[], size_bytes: number, { raw, owner, text_repair: repair }: Reading): unknown {
-  if (size_bytes <= AT_ONCE_BYTES_MAX) return parseJsonPieces(pieces, size_bytes, { repair })
-  const parse = (signal: AbortSignal) => parseJsonPieces(pieces, size_bytes, { repair, signal })
+function parsed(pieces: readonly Buffer[], size_bytes: number, reading: Reading): unknown {
+  const { raw, owner, text_repair: repair, lease } = reading
+  const options = { repair, ...(lease && { room: roomForValues(lease) }) }
+  if (size_bytes <= AT_ONCE_BYTES_MAX) return parseJsonPieces(pieces, size_bytes, options)
+  const parse = (signal: AbortSignal) => parseJsonPieces(pieces, size_bytes, { ...options, signal })
   return takingTurnsAs(owner, () => whileConnected(raw, parse))
 }
 
