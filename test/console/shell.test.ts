@@ -33,6 +33,13 @@ const PLACES = [
   ['/settings', 'Settings'],
 ] as const
 
+/** What has the focus once a page is open: its title, or the box of messages. */
+const beginOf = (page: Page, path: string) =>
+  path === '/chat'
+    ? page.getByRole('textbox', { name: /^(Your message|メッセージ)/ })
+    : page.locator('[data-page-title]')
+const opened = (page: Page, path: string) =>
+  beginOf(page, path).and(page.locator(':focus')).waitFor({ state: 'attached' })
 const widthOf = (page: Page) => page.evaluate(() => [document.documentElement.scrollWidth, window.innerWidth] as const)
 
 test('every page opens from the side by keyboard, takes the focus to its title or message box and names the tab', async () => {
@@ -42,9 +49,7 @@ test('every page opens from the side by keyboard, takes the focus to its title o
     await link.focus()
     await page.keyboard.press('Enter')
     await page.waitForURL(`**${path}`)
-    const begin =
-      path === '/chat' ? page.getByRole('textbox', { name: 'Your message' }) : page.locator('[data-page-title]')
-    await begin.and(page.locator(':focus')).waitFor({ state: 'attached' })
+    await opened(page, path)
     assert.equal(await link.getAttribute('aria-current'), 'page')
     assert.match(await page.title(), / · Kinora$/)
   }
@@ -128,7 +133,7 @@ test('nothing scrolls sideways from 360 to 2560 pixels, and axe-core finds no ba
     for (const [path] of PLACES) {
       // As a link does, without loading the console again.
       await page.evaluate((to) => history.pushState({}, '', to), path)
-      await page.locator('[data-page-title]:focus').waitFor({ state: 'attached' })
+      await opened(page, path)
       const [scroll, inner] = await widthOf(page)
       assert.ok(scroll <= inner, `${path} is ${scroll} wide in ${inner}`)
       if (look.barriers) assert.deepEqual(await findBarriers(page), [], `${path} at ${look.width} in ${look.theme}`)

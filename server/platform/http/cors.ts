@@ -3,7 +3,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 /** Origins whose pages may call the API from a browser, each exactly as a browser sends it. */
 export type CorsOptions = { origins: () => readonly string[] }
 
-/** Headers of answers that a page may read, beside those that every browser shows. Source: contract 1.3. */
+/** Headers of answers that a page may read, beside those that every browser shows: the OpenAPI document describes them. */
 const EXPOSED = [
   'allow',
   'content-disposition',
