@@ -100,7 +100,7 @@ const read = route({
   },
 })
 
-/** Settings can have 1.5 MB, which PostgreSQL compresses and writes anew: one change of an organization at a time, and few of all. */
+/** Settings can be 1.5 MB, all of which PostgreSQL compresses and writes at each change: one of an organization at a time, and few of all. */
 const settingsInTurn = openShares({ each: 1, all: 2 })
 
 const change = (storage: StorageGate) =>

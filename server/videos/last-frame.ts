@@ -36,10 +36,10 @@ export async function lastFrameFile(
   if (known) return known
   const receiving = await storage.admitUpload(ctx.config, principal, { least: 1, most: FRAME_BYTES_MAX })
   try {
-    const staged = await drawFrame(ctx, job, signal)
     const [clip] = await findArchivedJobs(ctx.db, org_id, [id])
     if (!clip) throw notFound('video')
     const filename = lastFrameName(clip)
+    const staged = await drawFrame(ctx, job, signal)
     const file = await createFile(ctx, principal, { staged, filename, fields: { purpose: 'vision' } }, signal)
     failpoint('last_frame_created')
     return (await keepLastFrame(ctx.db, job, file.id)) ? file : await keepOthers(ctx, job, file)

@@ -26,12 +26,13 @@ test('exported names are found in every form of declaration, and re-exports are 
     'export async function* g() {',
     'export class H extends Error {',
     'export const { i, j: k } = pair',
+    'export const [Q, R] = list',
     'export { l, m as n }',
     "export { o } from './o.ts'",
     "export type { P } from './p.ts'",
     '  export const quoted = 1',
   ]
-  assert.deepEqual(exportedNames(text.join('\n')), ['A', 'B', 'C', 'd', 'e', 'f', 'g', 'H', 'i', 'k', 'l', 'n'])
+  assert.equal(exportedNames(text.join('\n')).join(' '), 'A B C d e f g H i k Q R l n')
 })
 
 /** What a file declares and exports. The formatter begins each such statement at the beginning of a line. */
@@ -44,4 +45,4 @@ function exportedNames(text: string): string[] {
 }
 
 const DECLARATION =
-  /^export (?:(?:declare |abstract |async )*(?:type|interface|class|function\*?|const|let|enum) (\w+)|const \{([^}]*)\}|(?:type )?\{([^}]*)\}(?! from))/gm
+  /^export (?:(?:declare |abstract |async )*(?:type|interface|class|function\*?|const|let|enum) (\w+)|const [{[]([^}\]]*)[}\]]|(?:type )?\{([^}]*)\}(?! from))/gm

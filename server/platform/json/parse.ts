@@ -12,10 +12,13 @@ const TURN_MILLISECONDS = 5
 
 /**
  * `repair`: see TextRepair. `signal` abandons a large text, for a client that has disconnected: the promise rejects with its reason.
- * `room` counts values before they are used, an array or object twice: what it returns is awaited.
+ * `room` counts values, an array or object twice, those of a small text before any is built: what it returns is awaited.
  */
-export type ParseOptions = { repair?: TextRepair; signal?: AbortSignal; room?: RoomForValues }
-export type RoomForValues = (values: number) => Promise<void> | undefined
+export type ParseOptions = {
+  repair?: TextRepair
+  signal?: AbortSignal
+  room?: (values: number) => Promise<void> | undefined
+}
 
 /**
  * Parses a JSON text of a client; depth and number of values are checked before anything is built. A large text is parsed in pieces with

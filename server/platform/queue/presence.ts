@@ -9,14 +9,14 @@ import { RECLAIMED_TOPIC } from './consumer.ts'
 
 /** How often each process looks for consumers that are gone. */
 const LOOK_SECONDS = 0.5
-/** A consumer without a connection for so long is dead. Shorter would take the rows of one that is just connecting anew. */
+/** A consumer without a connection for this long is dead. A shorter time would take the rows of one that is reconnecting. */
 const MISSING_SECONDS = 0.5
 
 /** A process that works on queues, as others see it: present while a connection of its own lasts, which a kill ends at once. */
 export type Presence = {
   /** Begins the claims of its consumers. */
   consumer_id: string
-  /** Announces the process over a connection that it keeps; call it anew for each connection. */
+  /** Announces the process over a connection that it keeps; call it again for each connection. */
   announce(client: pg.ClientBase): Promise<void>
   /** The process ends, and its rows are released. */
   leave(db: Db): Promise<void>
@@ -92,7 +92,7 @@ async function findAbsent(db: Db): Promise<string[]> {
 /** Notes that a consumer is absent; releases its rows when it has been for a while. Returns how many, for each queue. */
 export async function releaseIfDead(db: Db, id: string, queues: readonly WatchedQueue[]): Promise<number[]> {
   return db.transaction().execute(async (tx) => {
-    // Held to the end: a consumer that connects anew announces itself after this.
+    // Held to the end: a consumer that reconnects announces itself after this.
     const look = sql<{
       absent: boolean
     }>`select pg_try_advisory_xact_lock(hashtextextended(${id}, 7301950146)) as absent`

@@ -1,7 +1,7 @@
 import Type from 'typebox'
 import { TEXT_REPAIR } from '../../chat/schema.ts'
 import { ApiError, errorBody } from '../../platform/errors.ts'
-import { type Lease, roomForValues } from '../../platform/http/body/byte-budget.ts'
+import type { Lease } from '../../platform/http/body/byte-budget.ts'
 import { type ParseOptions, parseJson } from '../../platform/json/parse.ts'
 import { isRecord } from '../../platform/json/record.ts'
 import { supportedValues } from '../../platform/schema/explain.ts'
@@ -26,7 +26,7 @@ export async function readSocketMessage(
   { lease, signal }: { lease?: Lease; signal?: AbortSignal } = {},
 ): Promise<RunMessage> {
   if (text === null) throw new ApiError('invalid_json', 'This message was binary. Send JSON in text frames.')
-  const value = await parseMessage(text, { ...(lease && { room: roomForValues(lease) }), ...(signal && { signal }) })
+  const value = await parseMessage(text, { ...(lease && { room: lease.addValues }), ...(signal && { signal }) })
   if (!isRecord(value)) throw UNPARSABLE
   return { ...readRun(value), stream_id: readableStreamId(value) }
 }

@@ -34,7 +34,7 @@ const missingFor = (seconds: number) =>
 test('the rows of a worker that died are released at its second look, long before their lease ends; those of the living stay', async () => {
   const [dead, alive] = [await presentWorker('dead'), await presentWorker('alive')]
   await dead.die()
-  assert.deepEqual(await releaseIfDead(db, dead.consumer_id, queues), [], 'it may be connecting anew')
+  assert.deepEqual(await releaseIfDead(db, dead.consumer_id, queues), [], 'it may be reconnecting')
   await missingFor(1)
   assert.deepEqual(await releaseIfDead(db, dead.consumer_id, queues), [1])
   assert.deepEqual(await releaseIfDead(db, alive.consumer_id, queues), [])

@@ -6,7 +6,7 @@ import type { TextRepair } from '../../schema/validate.ts'
 import { takingTurnsAs } from '../../turns.ts'
 import { whileConnected } from '../abort-on-disconnect.ts'
 import { discardBody, endAfterAnswer, hasLargeBody, pauseConnection } from '../connections.ts'
-import { type Lease, roomForValues } from './byte-budget.ts'
+import type { Lease } from './byte-budget.ts'
 import { bodyMayNotBeCoded, bodyTooLarge, codingOf, readCoded } from './coded.ts'
 
 /** JSON bodies over this are `413 request_too_large`. Source: contract 1.1. */
@@ -149,7 +149,7 @@ async function readCodedJson(request: FastifyRequest, reading: Reading): Promise
 /** A large body is parsed as long as its client is connected. */
 function parsed(pieces: readonly Buffer[], size_bytes: number, reading: Reading): unknown {
   const { raw, owner, text_repair: repair, lease } = reading
-  const options = { repair, ...(lease && { room: roomForValues(lease) }) }
+  const options = { repair, ...(lease && { room: lease.addValues }) }
   if (size_bytes <= AT_ONCE_BYTES_MAX) return parseJsonPieces(pieces, size_bytes, options)
   const parse = (signal: AbortSignal) => parseJsonPieces(pieces, size_bytes, { ...options, signal })
   return takingTurnsAs(owner, () => whileConnected(raw, parse))
