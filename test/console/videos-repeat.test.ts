@@ -1,188 +1,21 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import type { Browser, Page } from 'playwright-core'
-import { EngineError } from '../../server/engines/engine-error.ts'
-import type { ModerationResult } from '../../server/engines/moderation/contract.ts'
-import type { Engines } from '../../server/engines/registry.ts'
-import type { VideoEngine } from '../../server/engines/video/contract.ts'
-import { instantVideo } from '../../server/engines/video/instant.ts'
-import { soleEngine } from '../../server/engines/video/pool.ts'
+import type { Browser } from 'playwright-core'
 import { samplePicture } from '../support/data/media.ts'
-import { newCustomer, startApp, type TestApp, type TestPerson } from '../support/http/app.ts'
+import { newCustomer, type TestApp } from '../support/http/app.ts'
 import { uploaded } from '../support/http/files-app.ts'
 import { send } from '../support/http/send.ts'
 import { drawVariants, jobsOf, submit } from '../support/http/videos-app.ts'
 import { findBarriers, openBrowser, openConsole } from './browser/browser.ts'
-import { generate, prompt, waitingRows } from './video-studio.ts'
-
-const CONFIG = `
-plans: { free: { max_concurrent_renders: 4 } }
-video_models:
-  - { id: instant-1, name: Quick, engine: instant, per_second: "0.010000" }
-`
-const MODELS = `${CONFIG}  - { id: small-1, name: Small, engine: instant, per_second: "0.020000" }
-`
-
-/** Small renders 4 to 6 s in 16:9 from a prompt or one reference picture. Prompts with "breaks" fail on both. */
-function twoEngines(): Engines {
-  const engine = instantVideo({ kind: 'instant', script: [{ prompt_includes: 'breaks', render: 'permanent' }] })
-  const small: VideoEngine = {
-    ...engine,
-    capabilities: (model) => ({
-      ...engine.capabilities(model),
-      modes: new Set(['text', 'references']),
-      references_max: { images: 1, videos: 0, audio: 0, files: 1 },
-      seconds: [4, 6],
-      aspect_ratios: new Set(['16:9']),
-    }),
-  }
-  const video = new Map([
-    ['instant-1', soleEngine({ engine, model: 'instant-1', name: 'quick' })],
-    ['small-1', soleEngine({ engine: small, model: 'small-1', name: 'small' })],
-  ])
-  const allow: ModerationResult = { verdict: 'allow', categories: [], engine: 'test', version: '1' }
-  return {
-    video,
-    moderation: { sees_images: true, media: 'allow', moderate: async () => allow },
-    translation: { available: false, translate: () => Promise.reject(new EngineError('permanent', 'none')) },
-    chat: new Map(),
-    close: async () => {},
-  }
-}
+import { completed, promptsOf, startTwoModels } from './two-models.ts'
 
 let app: TestApp
 let browser: Browser
 before(async () => {
   browser = await openBrowser()
-  app = await startApp({ config: MODELS, engines: twoEngines() })
+  app = await startTwoModels()
 })
 after(() => app?.close())
-
-/** A video that is completed. */
-async function completed(own: TestPerson, changes: Record<string, unknown> = {}): Promise<string> {
-  const { body } = await submit(app, own, changes)
-  await app.tick()
-  await drawVariants(app)
-  return body.id
-}
-const clips = (page: Page, count: number) => page.getByRole('radio', { name: String(count), exact: true })
-const cards = (page: Page, text: string) => page.locator('[data-job-status]', { hasText: text })
-const promptsOf = async (own: TestPerson) =>
-  (await send(app, 'GET', '/v1/videos?order=asc', own)).body.data.map((each: { prompt: string }) => each.prompt)
-
-for (const [language, words] of [
-  [
-    'en',
-    {
-      vary: 'Vary',
-      done: 'The request is in the form, for 3 clips.',
-      clips: '3 × $0.04',
-      left: '$99.84 after this',
-      prompt: 'Prompt',
-      generate: /^Generate/,
-    },
-  ],
-  [
-    'ja',
-    {
-      vary: 'バリエーションを作る',
-      done: '本数を 3 にしました。',
-      clips: '3 本 × $0.04',
-      left: '$99.84',
-      prompt: 'プロンプト',
-      generate: /^動画を作成/,
-    },
-  ],
-] as const)
-  test(`a clip is varied: its request is in the form for three, with one quote, and three are made (${language})`, async () => {
-    const own = await newCustomer(app)
-    const id = await completed(own, { prompt: 'A kite' })
-    const { page, close, screenshot } = await openConsole(browser, { app, as: own, path: `/videos/${id}`, language })
-    await page.getByRole('button', { name: words.vary }).waitFor()
-    assert.deepEqual(await findBarriers(page), [])
-    await screenshot(`video-repeat-${language}`)
-    await page.getByRole('button', { name: words.vary }).click()
-    await page.getByRole('textbox', { name: words.prompt }).waitFor()
-    await page.getByText(words.done).first().waitFor()
-    assert.equal(await clips(page, 3).getAttribute('aria-checked'), 'true')
-    await page.getByText(words.clips).waitFor()
-    assert.equal(await page.locator('[data-cost]').innerText(), '$0.12')
-    await page.locator('[data-left]', { hasText: words.left }).waitFor()
-    assert.deepEqual(await findBarriers(page), [])
-    await screenshot(`videos-vary-${language}`)
-    const sent = page.waitForRequest((each) => each.method() === 'POST' && each.url().includes('/videos'))
-    await page.getByRole('button', { name: words.generate }).click()
-    assert.equal(new URL((await sent).url()).pathname, '/console/videos/variations')
-    await cards(page, 'A kite').nth(3).waitFor()
-    assert.equal(await jobsOf(app, own.org_id), 4)
-    await app.tick()
-    await close()
-  })
-
-test('a set that finds too few slots waits as one, and is sent together', async () => {
-  const own = await newCustomer(app)
-  for (let n = 0; n < 2; n++) await submit(app, own, { prompt: 'Running' })
-  const { page, close, allow } = await openConsole(browser, { app, as: own, path: '/videos' })
-  allow(/status of 429/)
-  await prompt(page).fill('Together')
-  await clips(page, 3).click()
-  await generate(page).click()
-  await waitingRows(page).filter({ hasText: '3 clips, together' }).filter({ hasText: '$0.24' }).waitFor()
-  await page.getByRole('heading', { name: '3 videos waiting to be sent' }).waitFor()
-  assert.deepEqual(await findBarriers(page), [])
-  await page.reload()
-  await waitingRows(page).filter({ hasText: 'Together' }).waitFor()
-  await app.tick()
-  await cards(page, 'Together').nth(2).waitFor()
-  assert.equal(await waitingRows(page).count(), 0)
-  assert.equal(await jobsOf(app, own.org_id), 5)
-  await app.tick()
-  await close()
-})
-
-test('a set of more clips than the plan has slots is sent in parts', async () => {
-  const small = await startApp({ config: CONFIG.replace('max_concurrent_renders: 4', 'max_concurrent_renders: 2') })
-  try {
-    const own = await newCustomer(small)
-    const { page, close, allow } = await openConsole(browser, { app: small, as: own, path: '/videos' })
-    allow(/status of (429|400)/)
-    await prompt(page).fill('In parts')
-    await clips(page, 4).click()
-    await generate(page).click()
-    await cards(page, 'In parts').nth(1).waitFor()
-    await waitingRows(page).filter({ hasText: '2 clips, together' }).waitFor()
-    assert.equal(await jobsOf(small, own.org_id), 2)
-    await small.tick()
-    await cards(page, 'In parts').nth(3).waitFor()
-    assert.equal(await jobsOf(small, own.org_id), 4)
-    await small.tick()
-    await close()
-  } finally {
-    await small.close()
-  }
-})
-
-test('a set whose answer was lost is made once, however often it is sent', async () => {
-  const own = await newCustomer(app)
-  const { page, close, allow } = await openConsole(browser, { app, as: own, path: '/videos' })
-  allow(/ERR_FAILED/)
-  let lost = 0
-  await page.route('**/console/videos/variations', async (route) => {
-    if (lost++ > 0) return route.fallback()
-    await route.fetch()
-    await route.abort()
-  })
-  await prompt(page).fill('Once')
-  await clips(page, 2).click()
-  await generate(page).click()
-  await page.getByText('No response. Try again: the video will not be created twice.').waitFor()
-  const replayed = page.waitForResponse((each) => each.url().endsWith('/variations') && each.status() === 200)
-  await generate(page).click()
-  assert.equal((await replayed).headers()['idempotent-replayed'], 'true')
-  assert.deepEqual(await promptsOf(own), ['Once', 'Once'])
-  await app.tick()
-  await close()
-})
 
 for (const [language, words] of [
   [
@@ -218,7 +51,7 @@ for (const [language, words] of [
 ] as const)
   test(`a clip is extended: its last frame is the first one of a request without a prompt (${language})`, async () => {
     const own = await newCustomer(app)
-    const id = await completed(own, { prompt: 'A swan', seconds: 6, aspect_ratio: '9:16' })
+    const id = await completed(app, own, { prompt: 'A swan', seconds: 6, aspect_ratio: '9:16' })
     const { page, close, screenshot } = await openConsole(browser, { app, as: own, path: `/videos/${id}`, language })
     await page.getByRole('button', { name: words.extend }).click()
     await page.getByText(words.done).first().waitFor()
@@ -269,7 +102,7 @@ for (const [language, words] of [
 
 test('a clip of a model without first frames is extended by one that takes them, and the form says so', async () => {
   const own = await newCustomer(app)
-  const id = await completed(own, { model: 'small-1' })
+  const id = await completed(app, own, { model: 'small-1' })
   const { page, close } = await openConsole(browser, { app, as: own, path: `/videos/${id}` })
   await page.getByRole('button', { name: 'Extend' }).click()
   await page.getByText('for Quick: Small takes no first frame.').first().waitFor()
@@ -308,7 +141,7 @@ for (const [language, words] of [
       (await uploaded({ url: app.url, key: own.key }, bytes, { purpose: 'vision', filename })).id
     const images = [{ file_id: await image('a.png') }, { file_id: await image('b.png') }]
     const changes = { prompt: 'A heron', seconds: 12, aspect_ratio: '9:16', references: { images } }
-    const id = await completed(own, changes)
+    const id = await completed(app, own, changes)
     const { page, close, screenshot } = await openConsole(browser, { app, as: own, path: `/videos/${id}`, language })
     await page.getByRole('button', { name: words.another }).click()
     await page.getByRole('menuitemradio', { name: /^Small/ }).click()
@@ -336,7 +169,7 @@ test('a failed video is tried again once its price was shown, once however often
   assert.equal(await jobsOf(app, own.org_id), 1)
   await question.getByRole('button', { name: 'Try again' }).dblclick()
   await page.waitForURL((url) => /\/videos\/video_/.test(url.pathname) && !url.pathname.endsWith(failed.id))
-  assert.deepEqual(await promptsOf(own), ['It breaks', 'It breaks'])
+  assert.deepEqual(await promptsOf(app, own), ['It breaks', 'It breaks'])
   await app.tick()
   await close()
 })
