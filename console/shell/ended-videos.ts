@@ -20,7 +20,7 @@ export function useEndedVideos(): void {
         addUnseen(elsewhere.map(({ id }) => id))
         // Without its code a clip is announced by the count alone.
         void withTexts('videos', import('../videos/job/announce.tsx')).then(
-          ({ announce }) => announce(elsewhere),
+          ({ announce }) => void announce(elsewhere),
           () => {},
         )
       }),

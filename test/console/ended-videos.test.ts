@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import type { Browser, Page } from 'playwright-core'
 import { newColleague, newCustomer, startApp, type TestApp } from '../support/http/app.ts'
+import { send } from '../support/http/send.ts'
 import { submit, tickUntil } from '../support/http/videos-app.ts'
 import { findBarriers, openBrowser, openConsole } from './browser/browser.ts'
 
@@ -93,16 +94,18 @@ test('a job that failed is announced with its reason and a link, but not on its 
   const { body: shown } = await submit(app, own, { prompt: 'Shown here' })
   const path = `/videos/${shown.id}`
   const { page, close } = await openListening({ app, as: own, path, language: 'ja' })
-  await submit(app, own, { prompt: 'It breaks' })
+  const { body: failing } = await submit(app, own, { prompt: 'It breaks' })
+  const named = { ids: [failing.id], name: '壊れた舟' }
+  await send(app, 'PATCH', '/console/videos/labels', { cookie: own.cookie }, named)
   await tickUntil(
     app,
-    toasts(page).getByText('「It breaks」は失敗しました。レンダラーがこの動画を作成できませんでした。').waitFor(),
+    toasts(page).getByText('「壊れた舟」は失敗しました。レンダラーがこの動画を作成できませんでした。').waitFor(),
   )
   assert.equal(await toasts(page).count(), 1)
   await titled(page, '(1) Shown here · Kinora')
   assert.deepEqual(await findBarriers(page), [])
   await toasts(page).getByRole('link', { name: '動画を開く' }).click()
-  await titled(page, 'It breaks · Kinora')
+  await titled(page, '壊れた舟 · Kinora')
   await close()
 })
 

@@ -212,8 +212,8 @@ export default {
     other: { what: 'The video could not be created.', next: 'Try again.' },
   },
   ended: {
-    completed: '“{{prompt}}” is ready.',
-    failed: '“{{prompt}}” failed. {{reason}}',
+    completed: '“{{title}}” is ready.',
+    failed: '“{{title}}” failed. {{reason}}',
     many_completed_one: '{{count}} video is ready.',
     many_completed_other: '{{count}} videos are ready.',
     many_failed_one: '{{count}} video failed.',
@@ -275,6 +275,6 @@ export default {
   more: 'More actions',
   missing_title: 'Video not found',
   missing: 'It was deleted, has expired or belongs to another organization.',
-  player: 'Video: {{prompt}}',
+  player: 'Video: {{title}}',
   player_failed: 'This browser cannot play the video. Download it instead.',
 }

@@ -223,8 +223,8 @@ export default {
     other: { what: '動画を作成できませんでした。', next: 'もう一度お試しください。' },
   },
   ended: {
-    completed: '「{{prompt}}」が完成しました。',
-    failed: '「{{prompt}}」は失敗しました。{{reason}}',
+    completed: '「{{title}}」が完成しました。',
+    failed: '「{{title}}」は失敗しました。{{reason}}',
     many_completed_one: '{{count}} 件の動画が完成しました。',
     many_completed_other: '{{count}} 件の動画が完成しました。',
     many_failed_one: '{{count}} 件の動画が失敗しました。',
@@ -286,6 +286,6 @@ export default {
   more: 'その他の操作',
   missing_title: '動画が見つかりません',
   missing: '削除されたか、期限が切れたか、別の組織の動画です。',
-  player: '動画：{{prompt}}',
+  player: '動画：{{title}}',
   player_failed: 'このブラウザーでは動画を再生できません。ダウンロードしてご覧ください。',
 } satisfies Record<keyof typeof en, unknown>

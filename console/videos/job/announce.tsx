@@ -1,5 +1,7 @@
 import { useNavigate } from '@tanstack/react-router'
 import { useEffect } from 'react'
+import type { LabelsList } from '../../../server/videos/labels/schema.ts'
+import { request } from '../../api/request.ts'
 import { useText } from '../../text/use-text.ts'
 import { Link } from '../../ui/button.tsx'
 import { notify } from '../../ui/overlay/notifications.ts'
@@ -10,22 +12,28 @@ import { useFailureReason } from './progress.tsx'
 
 /** Long enough to reach the link. */
 const SHOWN_MS = 12_000
-/** Of a prompt. */
-const NAME_CHARACTERS = 60
+/** Of a name or prompt. */
+const TITLE_CHARACTERS = 60
 
 /** One toast for jobs that have ended together, and a notification of the browser where the person wants them. */
-export function announce(videos: readonly VideoJob[]): void {
+export async function announce(videos: readonly VideoJob[]): Promise<void> {
   const [only] = videos
   const failed = videos.some(({ status }) => status === 'failed')
-  const text = videos.length === 1 ? <One video={only!} /> : <Many videos={videos} />
+  const text = videos.length === 1 ? <One video={only!} title={await titleOf(only!)} /> : <Many videos={videos} />
   toast(text, failed ? 'danger' : 'success', SHOWN_MS)
 }
 
-function One({ video }: { video: VideoJob }) {
+/** The name of a video, or how its prompt begins: also where its name cannot be read. */
+async function titleOf({ id, prompt }: VideoJob): Promise<string> {
+  const query = { ids: id }
+  const labels = await request<LabelsList>('GET', '/console/videos/labels', { query }).catch(() => null)
+  return beginningOf(labels?.data[0]?.name ?? prompt, TITLE_CHARACTERS)
+}
+
+function One({ video, title }: { video: VideoJob; title: string }) {
   const t = useText('videos')
   const reason = useFailureReason(video)
-  const prompt = beginningOf(video.prompt, NAME_CHARACTERS)
-  const text = video.status === 'failed' ? t('ended.failed', { prompt, reason }) : t('ended.completed', { prompt })
+  const text = video.status === 'failed' ? t('ended.failed', { title, reason }) : t('ended.completed', { title })
   useNotification(text, [video])
   return (
     <>

@@ -132,7 +132,7 @@ function Video({ job }: { job: VideoJob }) {
         </div>
       </header>
       <div className="grid grid-cols-[minmax(0,1fr)] items-start gap-6 xl:grid-cols-[minmax(0,1fr)_22rem]">
-        <VideoContent job={job} />
+        <VideoContent job={job} title={title} />
         <div className="flex min-w-0 flex-col gap-6">
           <Card
             title={t('prompt')}
@@ -156,13 +156,13 @@ function Video({ job }: { job: VideoJob }) {
   )
 }
 
-function VideoContent({ job }: { job: VideoJob }) {
+function VideoContent({ job, title }: { job: VideoJob; title: string }) {
   const t = useText('videos')
   const fillStudio = useUseAgain()
   if (job.status === 'completed')
     return (
       <div className="flex min-w-0 flex-col gap-4">
-        <VideoPlayer key={job.id} job={job} />
+        <VideoPlayer key={job.id} job={job} title={title} />
         <Suspense fallback={<Skeleton className="h-9 w-64" />}>
           <RepeatActions job={job} />
         </Suspense>

@@ -18,7 +18,7 @@ const ComparePicker = lazy(() =>
 )
 
 /** The video with the browser's own controls and those of the viewer. Its box has the right aspect ratio before anything loads. */
-export function VideoPlayer({ job }: { job: VideoJob }) {
+export function VideoPlayer({ job, title }: { job: VideoJob; title: string }) {
   const t = useText('videos')
   const navigate = useNavigate()
   const [broken, setBroken] = useState(false)
@@ -45,7 +45,7 @@ export function VideoPlayer({ job }: { job: VideoJob }) {
           loop={loop}
           playsInline
           preload="metadata"
-          aria-label={t('player', { prompt: job.prompt.slice(0, 200) })}
+          aria-label={t('player', { title: title.slice(0, 200) })}
           onError={() => setBroken(true)}
           className="size-full bg-[#000] object-contain"
         >

@@ -1,5 +1,6 @@
 import { Pause, Play, X } from 'lucide-react'
 import { type CSSProperties, useRef, useState } from 'react'
+import { useLabelsOfPages } from '../../api/queries.ts'
 import { useText } from '../../text/use-text.ts'
 import { Button, IconButton, Link } from '../../ui/button.tsx'
 import { cx } from '../../ui/class-names.ts'
@@ -17,7 +18,7 @@ import { Transport } from './transport.tsx'
 
 type Sound = 'first' | 'second' | 'none'
 const SOUNDS: readonly Sound[] = ['first', 'second', 'none']
-const PROMPT_CHARACTERS = 200
+const TITLE_CHARACTERS = 200
 /** What the page shows besides the clips: without it a clip is as high as the window has room for. */
 const AROUND = { beside: '23rem', below: '29rem' }
 /** Of the scrubber: finer than a frame. */
@@ -34,6 +35,8 @@ export function Compare({ jobs, onEnd }: CompareProps) {
   const [broken, setBroken] = useState(false)
   const { time, playing, length, seek, step, toggle, onLoaded } = usePlayhead(...players)
   useKeys({ ' ': toggle })
+  const labels = useLabelsOfPages(jobs.map(({ id }) => [id]))
+  const titles = jobs.map(({ id, prompt }) => beginningOf(labels.get(id)?.name ?? prompt, TITLE_CHARACTERS))
   const seconds = (value: number) => number(Math.round(value * 100) / 100)
   const ratios = jobs.map(({ aspect_ratio }) => widthByHeight(aspect_ratio))
   const isUpright = ratios.every((ratio) => ratio <= 1)
@@ -74,7 +77,7 @@ export function Compare({ jobs, onEnd }: CompareProps) {
                 muted={sound !== place}
                 playsInline
                 preload="auto"
-                aria-label={t(`viewer.${place}`, { prompt: jobs[at]!.prompt.slice(0, PROMPT_CHARACTERS) })}
+                aria-label={t(`viewer.${place}`, { title: titles[at]! })}
                 onLoadedMetadata={onLoaded}
                 onClick={toggle}
                 onError={() => setBroken(true)}
@@ -83,7 +86,7 @@ export function Compare({ jobs, onEnd }: CompareProps) {
             </VideoFrame>
             <figcaption className="line-clamp-2 text-sm [overflow-wrap:anywhere]">
               <Link to="/videos/$id" params={{ id: jobs[at]!.id }}>
-                {beginningOf(jobs[at]!.prompt, PROMPT_CHARACTERS)}
+                {titles[at]}
               </Link>
             </figcaption>
           </figure>

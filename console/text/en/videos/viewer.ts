@@ -24,6 +24,6 @@ export default {
   sound_none: 'Off',
   sound_first: 'First video',
   sound_second: 'Second video',
-  first: 'First video: {{prompt}}',
-  second: 'Second video: {{prompt}}',
+  first: 'First video: {{title}}',
+  second: 'Second video: {{title}}',
 }

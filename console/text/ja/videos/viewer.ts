@@ -27,6 +27,6 @@ export default {
   sound_none: 'なし',
   sound_first: '1 本目',
   sound_second: '2 本目',
-  first: '1 本目：{{prompt}}',
-  second: '2 本目：{{prompt}}',
+  first: '1 本目：{{title}}',
+  second: '2 本目：{{title}}',
 } satisfies Record<keyof typeof en, unknown>
