@@ -11,6 +11,7 @@ import settings from './en/settings.ts'
 import shell from './en/shell.ts'
 import usage from './en/usage.ts'
 import clips from './en/videos/clips.ts'
+import help from './en/videos/help.ts'
 import repeat from './en/videos/repeat.ts'
 import sharing from './en/videos/sharing.ts'
 import waiting from './en/videos/waiting.ts'
@@ -33,6 +34,7 @@ export default {
   usage,
   videos,
   'videos/clips': clips,
+  'videos/help': help,
   'videos/repeat': repeat,
   'videos/sharing': sharing,
   'videos/waiting': waiting,

@@ -11,6 +11,7 @@ import settings from './ja/settings.ts'
 import shell from './ja/shell.ts'
 import usage from './ja/usage.ts'
 import clips from './ja/videos/clips.ts'
+import help from './ja/videos/help.ts'
 import repeat from './ja/videos/repeat.ts'
 import sharing from './ja/videos/sharing.ts'
 import waiting from './ja/videos/waiting.ts'
@@ -33,6 +34,7 @@ export default {
   usage,
   videos,
   'videos/clips': clips,
+  'videos/help': help,
   'videos/repeat': repeat,
   'videos/sharing': sharing,
   'videos/waiting': waiting,

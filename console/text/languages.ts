@@ -11,7 +11,7 @@ const KEY = 'kinora.language'
 /** One chunk for each language and namespace, so that texts load only with their page. */
 const OF_PAGES = import.meta.glob<{ default: object }>([
   './*/*.ts',
-  './*/videos/{clips,repeat,sharing,waiting}.ts',
+  './*/videos/{clips,help,repeat,sharing,waiting}.ts',
   '!./*/{everywhere,errors,kit,shell}.ts',
 ])
 /** And one for each language with those that any page may use. */

@@ -25,6 +25,8 @@ after(() => app?.close())
 
 const improve = (page: Page) => page.getByRole('button', { name: 'Improve' })
 const proposal = (page: Page) => page.getByRole('textbox', { name: 'Proposed prompt, which you can edit' })
+/** What a proposal costs at most. */
+const bound = (page: Page) => page.getByText(/^At most \$/)
 /** Has the chat model answer this. */
 const answer = (page: Page, content: string) =>
   page.route('**/v1/chat/completions', async (route) => {
@@ -39,14 +41,17 @@ test('a proposal is shown with what the ledger charged for it, and used only whe
   const { page, close, screenshot } = await openConsole(browser, { app, as: own, path: '/videos' })
   const asked = page.waitForRequest('**/v1/chat/completions')
   await prompt(page).fill('sandbox:echo A tabby cat in the rain. <d>Meow</d>')
+  const most = Number(/^At most \$([\d.]+)$/.exec(await bound(page).innerText())![1])
   await improve(page).click()
-  const { messages } = (await asked).postDataJSON()
-  assert.deepEqual(messages[0], { role: 'system', content: 'Be vivid.' })
+  const { messages, max_completion_tokens } = (await asked).postDataJSON()
+  assert.match(messages[0].content, /^Be vivid\.\nWrite the new prompt in English/)
+  assert.ok(most >= (max_completion_tokens * 400) / 1e6, `${most} for ${max_completion_tokens} tokens`)
   assert.equal(await proposal(page).inputValue(), 'A tabby cat in the rain. <d>Meow</d>')
   const { data } = (await send(app, 'GET', '/console/ledger', { cookie: own.cookie })).body
   const charged = data.find(({ kind }: { kind: string }) => kind === 'charge').amount
   const shown = await page.getByText(/This proposal cost/).innerText()
   assert.equal(Number(/\$([\d.]+\d)/.exec(shown)![1]), -Number(charged))
+  assert.ok(most >= -Number(charged))
   await screenshot('videos-improve')
   assert.deepEqual(await findBarriers(page), [])
   await page.getByRole('button', { name: 'Dismiss' }).click()
@@ -59,6 +64,35 @@ test('a proposal is shown with what the ledger charged for it, and used only whe
   assert.equal(await prompt(page).inputValue(), 'sandbox:echo A tabby cat in the rain. <d>Meow</d>')
   await close()
 })
+
+for (const [language, words] of [
+  ['en', { improve: 'Improve', use: 'Use it', restore: 'Restore my text', bound: /^In English, at most \$/ }],
+  ['ja', { improve: '改善', use: '採用', restore: '元の文章に戻す', bound: /^英語で提案します。料金は最大 \$/ }],
+] as const)
+  test(`where nothing translates, a Japanese text gets a proposal in English, and can be put back without a keyboard (${language})`, async () => {
+    const look = { language, width: 390, height: 844 } as const
+    const { page, close, screenshot } = await openConsole(browser, {
+      app,
+      as: await newCustomer(app),
+      path: '/videos',
+      ...look,
+    })
+    const area = page.locator('textarea[name=prompt]')
+    await answer(page, 'A cat in the rain. <d>にゃあ</d>')
+    await area.fill('雨の中の猫。<d>にゃあ</d>')
+    await page.getByText(words.bound).waitFor()
+    await page.getByRole('button', { name: words.improve, exact: true }).click()
+    await page.getByRole('button', { name: words.use }).click()
+    assert.equal(await area.inputValue(), 'A cat in the rain. <d>にゃあ</d>')
+    const restore = page.getByRole('button', { name: words.restore })
+    await restore.waitFor()
+    assert.deepEqual(await findBarriers(page), [])
+    await screenshot(`improve-restore-${language}`)
+    await restore.click()
+    assert.equal(await area.inputValue(), '雨の中の猫。<d>にゃあ</d>')
+    await restore.waitFor({ state: 'detached' })
+    await close()
+  })
 
 test('dialogue that the answer changed is put back, and an answer without it is not offered', async () => {
   const { page, close } = await openConsole(browser, { app, as: await newCustomer(app), path: '/videos' })

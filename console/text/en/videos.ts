@@ -1,14 +1,12 @@
 import estimate from './videos/estimate.ts'
 import examples from './videos/examples.ts'
 import find from './videos/find.ts'
-import help from './videos/help.ts'
 import references from './videos/references.ts'
 import viewer from './videos/viewer.ts'
 
 export default {
   estimate,
   find,
-  help,
   references,
   viewer,
   title: 'Videos',

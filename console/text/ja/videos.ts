@@ -2,14 +2,12 @@ import type en from '../en/videos.ts'
 import estimate from './videos/estimate.ts'
 import examples from './videos/examples.ts'
 import find from './videos/find.ts'
-import help from './videos/help.ts'
 import references from './videos/references.ts'
 import viewer from './videos/viewer.ts'
 
 export default {
   estimate,
   find,
-  help,
   references,
   viewer,
   title: '動画',

@@ -3,8 +3,11 @@ import { lazy, Suspense } from 'react'
 import type { PromptHelpView } from '../../../server/console/schema.ts'
 import { useSite } from '../../api/queries.ts'
 import { request } from '../../api/request.ts'
+import { withTexts } from '../../text/languages.ts'
 
-const Improve = lazy(() => import('./improve.tsx').then((module) => ({ default: module.Improve })))
+const Improve = lazy(() =>
+  withTexts('videos/help', import('./improve.tsx')).then((module) => ({ default: module.Improve })),
+)
 
 type HelpProps = { model: string | null; prompt: string; onChange: (prompt: string) => void }
 

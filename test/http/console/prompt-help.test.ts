@@ -14,6 +14,9 @@ chat_models:
 `
 const HELP = 'prompt_help: { model: helper-1, instruction: Write well. }\n'
 
+const IN_ENGLISH =
+  'Write the new prompt in English, whatever language the prompt is in. Only what <d>...</d> contains and text in quotation marks keep their language.'
+
 let app: TestApp
 let own: TestPerson
 before(async () => {
@@ -29,10 +32,21 @@ test('the chat model that is named, with the instruction of the video model or t
   const { status, body } = await read('instant-1')
   assert.deepEqual(
     [status, body],
-    [200, { object: 'prompt_help', model: 'instant-1', chat_model: 'helper-1', instruction: 'Write well.' }],
+    [
+      200,
+      { object: 'prompt_help', model: 'instant-1', chat_model: 'helper-1', instruction: `Write well.\n${IN_ENGLISH}` },
+    ],
   )
-  assert.equal((await read('own-1')).body.instruction, 'Write verses.')
+  assert.equal((await read('own-1')).body.instruction, `Write verses.\n${IN_ENGLISH}`)
   for (const model of ['secret-1', 'nothing']) assert.equal((await read(model)).body.error.code, 'model_not_found')
+})
+
+test('the instruction alone where Japanese prompts are translated', async () => {
+  const translation = 'translation: { engine: { kind: chat, base_url: "http://127.0.0.1:1", model: translator } }\n'
+  const other = await startApp({ config: CONFIG + HELP + translation })
+  const { body } = await read('instant-1', other, await newCustomer(other))
+  await other.close()
+  assert.equal(body.instruction, 'Write well.')
 })
 
 test('null where there is none, and where the plan does not include it; an instruction of its own by default', async () => {
