@@ -155,6 +155,19 @@ test('a refused prompt says why, costs nothing, and can be used again with its s
   await screenshot('studio-used-again')
   await page.getByRole('button', { name: 'Restore' }).click()
   assert.equal(await prompt.inputValue(), 'Something else')
+  await page.getByRole('radio', { name: 'Text only' }).click()
+  const useAgain = async () => {
+    await card(page, 'A forbidden boat', 'Failed').click()
+    await page.getByRole('button', { name: 'Use again' }).click()
+    await page.waitForFunction(() => document.querySelector('textarea')?.value === 'A forbidden boat')
+  }
+  await page.getByRole('button', { name: 'Generate' }).click()
+  await card(page, 'Something else', 'Checking').waitFor()
+  await useAgain()
+  assert.equal(await page.getByText('Previous draft').count(), 0, 'what was sent is no draft')
+  await prompt.fill('A forbidden boat, repainted')
+  await useAgain()
+  await page.getByText('Previous draft: A forbidden boat, repainted').waitFor()
   await close()
 })
 

@@ -39,15 +39,20 @@ export function readCurrentDraft(): Draft {
 }
 
 export function changeDraft(change: Partial<Draft> | ((draft: Draft) => Partial<Draft>)): void {
-  draft = { ...draft, ...(typeof change === 'function' ? change(draft) : change) }
+  draft = { ...draft, is_sent: false, ...(typeof change === 'function' ? change(draft) : change) }
   storing ??= setTimeout(storeDraft, STORE_MS)
   for (const listener of listeners) listener()
 }
 
-/** Replaces the draft, which can be restored, and checks that the files of the new one still exist. `opens_at`: for a form that is opened then. */
+/** Notes that this draft was sent, unless it has changed since. */
+export function markSent(sent: Draft): void {
+  if (draft === sent) changeDraft({ is_sent: true })
+}
+
+/** Replaces the draft, which can be restored unless it was sent, and checks that the files of the new one still exist. `opens_at`: for a form that is opened then. */
 export function replaceDraft(next: Draft, opens_at: Opening | null = null): void {
   opensAt = opens_at
-  earlier = draft.prompt.trim() === '' || draft.prompt === next.prompt ? null : draft
+  earlier = draft.is_sent || draft.prompt.trim() === '' || draft.prompt === next.prompt ? null : draft
   changeDraft(next)
   void checkFiles()
 }
@@ -68,7 +73,7 @@ export function useEarlierDraft(): Draft | null {
 export function closeEarlierDraft(restore: boolean): void {
   const back = earlier
   earlier = null
-  changeDraft(restore && back ? back : {})
+  changeDraft(restore && back ? back : { is_sent: draft.is_sent })
 }
 
 /** Changes the files of one slot. */

@@ -25,6 +25,8 @@ export type Draft = {
   clips: number
   /** It came from an earlier clip: what its model does not take of that is said. */
   is_repeat: boolean
+  /** It is what was sent before, unchanged: nothing is lost when another draft replaces it. */
+  is_sent: boolean
   /** Which clip it continues: the title, and the file of its last frame. */
   continues: { title: string; file_id: string } | null
 }
@@ -32,7 +34,7 @@ export type Draft = {
 export function emptyDraft(): Draft {
   const files = { first_frame: [], last_frame: [], images: [], videos: [], audio: [] }
   const plain = { model: null, seconds: 8, aspect_ratio: '16:9', mode: 'text' } as const
-  return { prompt: '', ...plain, files, clips: 1, is_repeat: false, continues: null }
+  return { prompt: '', ...plain, files, clips: 1, is_repeat: false, is_sent: false, continues: null }
 }
 
 export function slotsOf(mode: Mode): readonly Slot[] {
@@ -104,6 +106,7 @@ export function readDraft(text: string | null): Draft | null {
       files: blank.files as Draft['files'],
       clips: CLIPS.find((clips) => clips === stored.clips) ?? blank.clips,
       is_repeat: stored.is_repeat === true,
+      is_sent: stored.is_sent === true,
       continues: typeof stored.continues?.title === 'string' ? stored.continues : null,
     }
     for (const slot of SLOTS) draft.files[slot] = readFiles(stored.files?.[slot]).slice(0, RULES[slot].count_max)

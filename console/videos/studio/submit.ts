@@ -8,7 +8,7 @@ import { useText } from '../../text/use-text.ts'
 import { toast } from '../../ui/overlay/toast.ts'
 import type { Slot } from '../draft/attachments.ts'
 import type { Draft, VideoRequest } from '../draft/draft.ts'
-import { changeFile, readCurrentDraft } from '../draft/draft-store.ts'
+import { changeFile, markSent, readCurrentDraft } from '../draft/draft-store.ts'
 import { applyJobs } from '../jobs/job-cache.ts'
 import { addPending, forgetPending } from '../jobs/pending.ts'
 import { type Account, addWaiting, readWaiting, useAccount, type Waiting } from '../waiting/list.ts'
@@ -48,6 +48,7 @@ export function useSubmission(draft: Draft, onSubmitted: () => boolean): Submiss
       if (shownOrganization(queries) !== organization) return false
       if (!(await addWaiting(account, { key, request: body, count, sent_at_ms }))) return false
       forgetKey()
+      markSent(draft)
       toast(t('waits', { count }))
       return true
     }
@@ -60,6 +61,7 @@ export function useSubmission(draft: Draft, onSubmitted: () => boolean): Submiss
       const jobs = await createClips({ key, request: body, count })
       forgetKey()
       if (shownOrganization(queries) !== organization) return
+      markSent(draft)
       forgetAll()
       applyJobs(queries, jobs)
       void queries.invalidateQueries({ queryKey: ['balance'] })
