@@ -38,6 +38,7 @@ const LANGUAGES = [
     link: 'New link',
     none: 'This video has no links.',
     revoke: 'Revoke',
+    revoked: 'Link revoked.',
     page: 'Shared video',
     save: 'Download',
     ended: 'This link has expired or was revoked',
@@ -52,6 +53,7 @@ const LANGUAGES = [
     link: '新しいリンク',
     none: 'この動画のリンクはありません。',
     revoke: '無効にする',
+    revoked: 'リンクを無効にしました。',
     page: '共有された動画',
     save: 'ダウンロード',
     ended: 'リンクの有効期限が切れているか、無効になっています。',
@@ -71,6 +73,12 @@ async function openVisitor(language: 'en' | 'ja') {
   page.on('pageerror', (error) => faults.push(String(error)))
   return { context, page, faults }
 }
+
+const focusIsOn = (page: Page, name: string) =>
+  page.waitForFunction((wanted) => {
+    const { ariaLabel, textContent } = document.activeElement!
+    return (ariaLabel ?? textContent) === wanted
+  }, name)
 
 const plays = (page: Page) =>
   page.locator('video').evaluate(async (video: HTMLVideoElement) => {
@@ -123,6 +131,8 @@ for (const { language, ...words } of LANGUAGES)
     await dialog.getByRole('button', { name: new RegExp(`${url.slice(-4)}`) }).click()
     await page.getByRole('dialog').last().getByRole('button', { name: words.revoke, exact: true }).click()
     await dialog.getByText(words.none).waitFor()
+    await page.getByRole('status').filter({ hasText: words.revoked }).first().waitFor()
+    await focusIsOn(page, words.create)
     assert.equal(await dialog.getByRole('region', { name: words.link }).count(), 0)
     await close()
     const answer = await visitor.page.goto(url)
@@ -131,6 +141,28 @@ for (const { language, ...words } of LANGUAGES)
     assert.deepEqual(await findBarriers(visitor.page), [])
     await visitor.context.close()
   })
+
+test('the focus goes to the link after the one that was revoked, and from the last one to the one before', async () => {
+  const other = (await submit(app, own)).body.id
+  await app.tick()
+  await drawVariants(app)
+  for (const expires_in_days of [1, 2, 3])
+    await send(app, 'POST', `/console/videos/${other}/share_links`, { cookie: own.cookie }, { expires_in_days })
+  const { page, close } = await openConsole(browser, { app, as: own, path: `/videos/${other}` })
+  await page.getByRole('button', { name: 'Share', exact: true }).click()
+  const links = page.getByRole('region', { name: 'Links that work now' }).getByRole('button')
+  await links.nth(2).waitFor()
+  const names = await links.evaluateAll((all) => all.map((each) => each.getAttribute('aria-label')!))
+  for (const [revoked, next] of [
+    [names[1]!, names[2]!],
+    [names[2]!, names[0]!],
+  ] as const) {
+    await page.getByRole('button', { name: revoked }).click()
+    await page.getByRole('dialog').last().getByRole('button', { name: 'Revoke', exact: true }).click()
+    await focusIsOn(page, next)
+  }
+  await close()
+})
 
 test('a failed creation says why: the video has as many links as it may, or sharing was turned off', async () => {
   const { page, close, allow } = await openConsole(browser, { app, as: own, path: `/videos/${video}` })

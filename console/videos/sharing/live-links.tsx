@@ -1,5 +1,5 @@
 import { useQuery, useQueryClient } from '@tanstack/react-query'
-import { useState } from 'react'
+import { useEffect, useRef, useState } from 'react'
 import type { ShareLinkList, ShareLinkView } from '../../../server/videos/sharing/schema.ts'
 import { request } from '../../api/request.ts'
 import { useText } from '../../text/use-text.ts'
@@ -25,8 +25,22 @@ export function LiveLinks({ video_id, onRevoked }: { video_id: string; onRevoked
     queryKey: [SHARE_LINKS, video_id],
     queryFn: ({ signal }) => request<ShareLinkList>('GET', linksPath(video_id), { signal }),
   })
+  const section = useRef<HTMLElement>(null)
+  /** Where in the list the link was that has been revoked; null when the focus is in place. */
+  const gap = useRef<number | null>(null)
+  useEffect(() => {
+    if (revoking !== null || gap.current === null) return
+    const buttons = section.current!.querySelectorAll('button')
+    const create = section.current!.closest('form')?.querySelector<HTMLElement>('[type=submit]')
+    ;(buttons[gap.current] ?? buttons[gap.current - 1] ?? create)?.focus()
+    gap.current = null
+  }, [revoking])
+  const onEnd = (id: string) => {
+    gap.current = data?.data.findIndex((link) => link.id === id) ?? null
+    onRevoked(id)
+  }
   return (
-    <section aria-label={t('links')} className="border-t border-line pt-3">
+    <section ref={section} aria-label={t('links')} className="border-t border-line pt-3">
       <h3 className="text-[0.8125rem] font-medium">{t('links')}</h3>
       {error && !data ? (
         <FailureNote error={error} onRetry={() => void refetch()} />
@@ -41,7 +55,7 @@ export function LiveLinks({ video_id, onRevoked }: { video_id: string; onRevoked
           ))}
         </ul>
       )}
-      <RevokeDialog link={revoking} onClose={() => setRevoking(null)} onRevoked={onRevoked} />
+      <RevokeDialog link={revoking} onClose={() => setRevoking(null)} onRevoked={onEnd} />
     </section>
   )
 }
