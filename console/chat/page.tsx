@@ -22,6 +22,7 @@ import { hasTouchKeyboard, useFileDrop, useTypingFocus } from './page-input.ts'
 import { PlaygroundContext, useNewPlayground, usePlayground } from './playground/playground.ts'
 import { useScrollToEnd } from './scroll-to-end.ts'
 import { ModelPicker } from './settings/model-picker.tsx'
+import { SentAlong } from './settings/sent-along.tsx'
 import { SettingsForm } from './settings/settings-form.tsx'
 import { AnswerTurn } from './turn/answer-turn.tsx'
 import { UserTurn } from './turn/user-turn.tsx'
@@ -183,7 +184,7 @@ function Head({ onNew }: { onNew: () => void }) {
     onNew()
   }
   return (
-    <header className="sticky top-13 z-10 mx-auto flex w-full max-w-3xl items-center gap-2 bg-canvas py-3 lg:top-0">
+    <header className="sticky top-13 z-10 mx-auto flex w-full max-w-3xl flex-wrap items-center gap-x-2 bg-canvas py-3 lg:top-0">
       <h1 ref={heading} tabIndex={-1} data-page-title className="sr-only">
         {title || t('title')}
       </h1>
@@ -205,6 +206,7 @@ function Head({ onNew }: { onNew: () => void }) {
       <Button icon={<SquarePen />} onClick={() => void begin()} aria-label={t('new_conversation')}>
         <span className="max-sm:hidden">{t('new_conversation')}</span>
       </Button>
+      <SentAlong onOpen={() => setShown('settings')} />
       {shown === 'code' && <CodeDialog onClose={close} />}
       <Dialog open={shown === 'settings'} onOpenChange={close} title={t('settings')}>
         <SettingsForm />

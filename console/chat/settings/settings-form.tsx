@@ -34,9 +34,12 @@ export function SettingsForm() {
 }
 
 type NumberField = 'temperature' | 'top_p' | 'max_tokens' | 'seed'
-const RESET: ReadonlyArray<keyof Settings> = [
-  ...(['temperature', 'top_p', 'max_tokens', 'stop', 'seed', 'reasoning_effort', 'response_format'] as const),
-]
+const RESET = ['temperature', 'top_p', 'max_tokens', 'stop', 'seed', 'reasoning_effort', 'response_format'] as const
+
+/** Which parameters are not what a new conversation has. */
+export function changedParameters(settings: Settings): Array<(typeof RESET)[number]> {
+  return RESET.filter((field) => settings[field] !== NEW_SETTINGS[field])
+}
 
 function Parameters({ settings }: { settings: Settings }) {
   const t = useText('chat')
@@ -48,7 +51,7 @@ function Parameters({ settings }: { settings: Settings }) {
     const problem = problems.find((each) => each.field === field)
     return problem ? problemText(problem) : null
   }
-  const changed = RESET.some((field) => settings[field] !== NEW_SETTINGS[field])
+  const changed = changedParameters(settings).length > 0
   const reset = () => actions.set(Object.fromEntries(RESET.map((field) => [field, NEW_SETTINGS[field]])))
   const numeric = (field: NumberField, placeholder = t('default')) => (
     <Field label={t(`parameter.${field}`)} hint={t(`hint.${field}`)} error={errorOf(field)}>

@@ -146,6 +146,8 @@ export default {
   },
 
   system: 'System prompt',
+  sent_along: 'Sent with each message: {{parts}}',
+  sent_system: 'system prompt “{{text}}”',
   system_hint: 'Instructions for the model, sent before all messages.',
   system_placeholder: 'You are a helpful assistant.',
   default: 'Default',

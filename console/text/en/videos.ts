@@ -31,6 +31,8 @@ export default {
 
   inputs: 'Inputs',
   mode: { text: 'Text only', frames: 'Frames', references: 'References' },
+  not_sent_one: '{{count}} file under another choice is not sent.',
+  not_sent_other: '{{count}} files under other choices are not sent.',
   mode_missing: '{{model}} does not support this',
 
   slot: {

@@ -149,6 +149,8 @@ export default {
   },
 
   system: 'システムプロンプト',
+  sent_along: '毎回一緒に送信：{{parts}}',
+  sent_system: 'システムプロンプト「{{text}}」',
   system_hint: 'モデルへの指示です。すべてのメッセージより前に送られます。',
   system_placeholder: 'あなたは親切なアシスタントです。',
   default: '既定値',

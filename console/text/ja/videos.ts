@@ -32,6 +32,8 @@ export default {
 
   inputs: '入力素材',
   mode: { text: 'テキストのみ', frames: 'フレーム', references: '参照素材' },
+  not_sent_one: 'ほかの選択肢に追加した {{count}} 点の素材は送信されません。',
+  not_sent_other: 'ほかの選択肢に追加した {{count}} 点の素材は送信されません。',
   mode_missing: '{{model}} は対応していません',
 
   slot: {

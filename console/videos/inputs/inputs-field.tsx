@@ -3,6 +3,7 @@ import type { VideoModel } from '../../api/video-models.ts'
 import { useText } from '../../text/use-text.ts'
 import { Segmented } from '../../ui/form/choice.tsx'
 import { Field } from '../../ui/form/field.tsx'
+import { SLOTS } from '../draft/attachments.ts'
 import { type Draft, MODES, slotsOf } from '../draft/draft.ts'
 import { changeDraft } from '../draft/draft-store.ts'
 import { accepts } from '../draft/models.ts'
@@ -12,7 +13,9 @@ const FileInputs = lazy(() => import('./file-inputs.tsx').then((module) => ({ de
 /** What a video is made from besides the prompt: nothing, frames or references. */
 export function InputsField({ draft, model, error }: { draft: Draft; model: VideoModel | null; error: string | null }) {
   const t = useText('videos')
-  const { mode } = draft
+  const { mode, files } = draft
+  const others = SLOTS.filter((slot) => !slotsOf(mode).includes(slot))
+  const count = others.reduce((sum, slot) => sum + files[slot].length, 0)
   const options = MODES.map((value) => {
     const missing = value !== 'text' && !slotsOf(value).some((slot) => accepts(model, slot))
     return {
@@ -27,6 +30,9 @@ export function InputsField({ draft, model, error }: { draft: Draft; model: Vide
       <Field label={t('inputs')} error={error}>
         <Segmented className="w-full" value={mode} options={options} onChange={(next) => changeDraft({ mode: next })} />
       </Field>
+      <p role="status" className="text-[0.8125rem] text-muted empty:hidden">
+        {count > 0 && t('not_sent', { count })}
+      </p>
       <Suspense>{mode !== 'text' && <FileInputs draft={draft} model={model} />}</Suspense>
     </div>
   )

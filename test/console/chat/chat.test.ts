@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { formatMoney, parseMoney } from '../../../server/platform/money.ts'
 import { chunk } from '../../support/upstream/chat-upstream.ts'
+import { findBarriers } from '../browser/browser.ts'
 import { type ChatConsole, startChatConsole } from './chat-console.ts'
 
 let stage: ChatConsole
@@ -233,3 +234,41 @@ test('a test model says so, also where somebody named it otherwise, and other mo
   )
   await close()
 })
+
+for (const [language, words] of [
+  [
+    'en',
+    {
+      open: 'Show settings',
+      system: 'System prompt',
+      sent: 'Sent with each message: system prompt “Speak like a pirate.”, Seed',
+    },
+  ],
+  [
+    'ja',
+    {
+      open: '設定を表示',
+      system: 'システムプロンプト',
+      sent: '毎回一緒に送信：システムプロンプト「Speak like a pirate.」、シード',
+    },
+  ],
+] as const)
+  test(`on a phone the page says which settings go with each message, and leads to them (${language})`, async () => {
+    const { page, close, screenshot } = await stage.visit({ language, width: 390, height: 844 })
+    const sent = page.getByRole('button', { name: words.sent })
+    await page.getByRole('button', { name: words.open }).click()
+    const settings = page.getByRole('dialog')
+    await settings.getByLabel(words.system).fill('Speak like a pirate.')
+    await settings.getByLabel(language === 'en' ? 'Seed' : 'シード').fill('7')
+    await page.keyboard.press('Escape')
+    await sent.waitFor()
+    assert.deepEqual(await findBarriers(page), [])
+    await screenshot(`chat-sent-along-${language}`)
+    await sent.click()
+    await settings.getByLabel(words.system).fill('')
+    await settings.getByLabel(language === 'en' ? 'Seed' : 'シード').fill('')
+    await page.keyboard.press('Escape')
+    await settings.waitFor({ state: 'detached' })
+    assert.equal(await page.getByText(words.sent.slice(0, 8)).count(), 0)
+    await close()
+  })

@@ -1,0 +1,31 @@
+import { useText } from '../../text/use-text.ts'
+import { useFormat } from '../../ui/data/format.tsx'
+import { useConversation } from '../conversation/open-conversation.ts'
+import { usePlayground } from '../playground/playground.ts'
+import { changedParameters } from './settings-form.tsx'
+
+const SYSTEM_CHARACTERS = 60
+
+/** Where the settings are not beside the conversation: what goes with each message besides the files, and the way to it. Nothing for nothing. */
+export function SentAlong({ onOpen }: { onOpen: () => void }) {
+  const t = useText('chat')
+  const { list } = useFormat()
+  const { conversation } = usePlayground()
+  const settings = useConversation(conversation, (now) => now.settings)
+  const system = settings.system.trim()
+  const parts = [
+    ...(system === '' ? [] : [t('sent_system', { text: system.slice(0, SYSTEM_CHARACTERS) })]),
+    ...(settings.tools.trim() === '' ? [] : [t('tools')]),
+    ...changedParameters(settings).map((field) => t(`parameter.${field}`)),
+  ]
+  if (parts.length === 0) return null
+  return (
+    <button
+      type="button"
+      onClick={onOpen}
+      className="w-full truncate rounded-md py-1 text-start text-[0.8125rem] text-muted hover:text-ink wide:hidden pointer-coarse:min-h-11"
+    >
+      {t('sent_along', { parts: list(parts) })}
+    </button>
+  )
+}
