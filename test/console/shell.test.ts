@@ -101,6 +101,18 @@ test('the chosen language and theme are there again after a reload', async () =>
   await close()
 })
 
+test('Japanese lines break between phrases, but not in what is being typed', async () => {
+  const { page, close } = await openConsole(browser, { app, as: person, path: '/videos', language: 'ja' })
+  const breaks = (name: string) =>
+    page
+      .locator(name)
+      .first()
+      .evaluate((element) => getComputedStyle(element).wordBreak)
+  await page.locator('textarea').waitFor()
+  assert.deepEqual([await breaks('main button'), await breaks('textarea')], ['auto-phrase', 'normal'])
+  await close()
+})
+
 test('a page that opens while a language loads has its texts in it', async () => {
   const { page, close } = await openConsole(browser, { app, as: person, path: '/settings', cold: true })
   const loaded = Promise.withResolvers<void>()

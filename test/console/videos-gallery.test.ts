@@ -184,6 +184,7 @@ test('a prompt that the deny list blocks names its categories on the card and it
     const { page, close } = await openConsole(browser, { app, as: own, path: '/videos', language })
     const failed = page.locator('[data-job-status=failed]')
     await failed.getByText(text).waitFor()
+    await failed.getByText(language === 'ja' ? 'たった今' : 'just now').waitFor()
     await failed.click()
     await page.getByRole('heading', { name: text }).waitFor()
     assert.deepEqual(await findBarriers(page), [])

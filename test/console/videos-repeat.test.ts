@@ -105,7 +105,7 @@ test('a clip of a model without first frames is extended by one that takes them,
   const id = await completed(app, own, { model: 'small-1' })
   const { page, close } = await openConsole(browser, { app, as: own, path: `/videos/${id}` })
   await page.getByRole('button', { name: 'Extend' }).click()
-  await page.getByText('for Quick: Small takes no first frame.').first().waitFor()
+  await page.getByText('for Quick: Small does not support one.').first().waitFor()
   await page.getByRole('button', { name: /^Model Quick/ }).waitFor()
   await close()
 })
@@ -129,7 +129,7 @@ for (const [language, words] of [
       changed: [
         'Small の長さは 4〜6 秒のため、12 秒ではなく 6 秒になります。',
         'Small は 9:16 に対応していないため、アスペクト比は 16:9 になります。',
-        '画像：Small で使えるのは 2 件のうち 1 件です。',
+        '画像：Small で使えるのは 2 点のうち 1 点です。',
       ],
     },
   ],

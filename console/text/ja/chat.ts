@@ -157,7 +157,7 @@ export default {
   default_effort: 'モデルの既定値',
   default_effort_named: 'モデルの既定値（{{effort}}）',
   parameters: 'パラメーター',
-  reset: '元に戻す',
+  reset: '既定値に戻す',
   parameter: {
     reasoning_effort: '推論の深さ',
     response_format: '回答の形式',

@@ -13,10 +13,10 @@ export default {
   copy_key: 'キーをコピー',
   create: '新しいキー',
   create_submit: 'キーを作成',
-  create_text: 'このキーは、{{organization}} でのあなたとして動作します。',
+  create_text: 'このキーは、{{organization}} でのあなたの権限で動作します。',
   create_title: '新しい API キー',
   description:
-    'プログラムはキーを使って API を呼び出します。キーは作成した本人として動作し、利用額はキーごとに確認できます。',
+    'プログラムはキーを使って API を呼び出します。キーは作成者の権限で動作し、利用額はキーごとに確認できます。',
   done: '完了',
   empty_text:
     'キーがあれば、OpenAI 向けのクライアントから API を利用できます。プログラムごとにキーを作成しておくと、ほかに影響を与えずに 1 つだけ無効にできます。',
@@ -29,7 +29,7 @@ export default {
   never_used: '未使用',
   removed_person: '元メンバー',
   revoke: '無効にする',
-  revoke_text: '{{hint}} を使うプログラムは、すぐに拒否されます。この操作は元に戻せません。',
+  revoke_text: '{{hint}} を使うプログラムは、すぐに API を使えなくなります。この操作は元に戻せません。',
   revoke_title: '「{{name}}」を無効にしますか？',
   revoked: '「{{name}}」を無効にしました。',
   title: 'API キー',

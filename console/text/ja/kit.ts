@@ -13,6 +13,7 @@ export default {
   copy: 'コピー',
   copy_failed: 'ブラウザーがコピーを許可しませんでした。テキストを選択して手動でコピーしてください。',
   delete_own_only: '削除できるのは作成者、オーナー、管理者だけです',
+  just_now: 'たった今',
   language: '言語',
   last_frame: '動画の最後のフレーム',
   last_frame_of: '「{{title}}」の最後のフレーム',
@@ -23,6 +24,7 @@ export default {
   notifications: '通知一覧（{hotkey}）',
   retry: '再試行',
   show_password: 'パスワードを表示',
+  soon: 'まもなく',
   still_deleting:
     '残り {{count}} 件を、プランのレート制限に合わせて削除しています。コンソールを開いたままにしてください。',
   theme: 'テーマ',

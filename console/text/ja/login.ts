@@ -1,6 +1,6 @@
 export default {
   accept: '参加する',
-  accept_title: '招待への参加',
+  accept_title: '招待の承諾',
   broken_invitation: 'このリンクには招待が含まれていません。新しいリンクを依頼してください。',
   choose_text: '{{email}} は複数の組織から招待されています。ほかの招待は後からでも受けられます。',
   choose_title: '参加する組織の選択',

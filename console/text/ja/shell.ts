@@ -29,8 +29,8 @@ export default {
   },
   sign_out: 'サインアウト',
   sign_out_question: 'サインアウトしますか？',
-  sign_out_waiting_one: 'このブラウザーに送信待ちの動画が {{count}} 件あります。サインアウトすると削除されます。',
-  sign_out_waiting_other: 'このブラウザーに送信待ちの動画が {{count}} 件あります。サインアウトすると削除されます。',
+  sign_out_waiting_one: 'このブラウザーに送信待ちの動画が {{count}} 本あります。サインアウトすると削除されます。',
+  sign_out_waiting_other: 'このブラウザーに送信待ちの動画が {{count}} 本あります。サインアウトすると削除されます。',
   skip: '本文へ移動',
   switched: '{{name}} に切り替えました。',
 }

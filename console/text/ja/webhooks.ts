@@ -86,7 +86,7 @@ export default {
   since: 'この日時以降のイベント',
   state_all: 'すべて',
   state_delivered: '配信済み',
-  state_failed: '断念',
+  state_failed: '配信失敗',
   state_pending: '待機中',
   state_skipped: '未送信',
   status_disabled: '無効',

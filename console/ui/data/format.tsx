@@ -1,9 +1,11 @@
-import { useLanguage } from '../../text/use-text.ts'
+import { useLanguage, useText } from '../../text/use-text.ts'
 
 /** Numbers, money, bytes and times as the reader's language writes them. Times come as Unix seconds, money as decimal strings. */
 export function useFormat() {
   const locale = useLanguage() === 'ja' ? 'ja-JP' : 'en-US'
-  return once(locale, () => formatsOf(locale))
+  const t = useText('kit')
+  // Not the words of Intl, whose Japanese for a moment ago means the present.
+  return once(locale, () => formatsOf(locale, { past: t('just_now'), future: t('soon') }))
 }
 
 const made = new Map<string, unknown>()
@@ -14,7 +16,9 @@ function once<T>(key: string, make: () => T): T {
   return made.get(key) as T
 }
 
-function formatsOf(locale: string) {
+type Moments = { past: string; future: string }
+
+function formatsOf(locale: string, moments: Moments) {
   const number = new Intl.NumberFormat(locale)
   const compact = new Intl.NumberFormat(locale, { notation: 'compact', maximumFractionDigits: 1 })
   const percent = new Intl.NumberFormat(locale, { style: 'percent' })
@@ -32,7 +36,7 @@ function formatsOf(locale: string) {
     date: (seconds: number) => date.format(seconds * 1000),
     list: (items: readonly string[]) => list.format(items),
     /** `5 min ago`, `in 3 days`; `now` in Unix seconds. */
-    relative: (seconds: number, now = Date.now() / 1000) => relativeTo(relative, seconds - now),
+    relative: (seconds: number, now = Date.now() / 1000) => relativeTo(relative, seconds - now, moments),
     /** `in 4 minutes`: never less than it takes. */
     inSeconds: (seconds: number) =>
       seconds > 60 ? wait.format(Math.ceil(seconds / 60), 'minute') : wait.format(seconds, 'second'),
@@ -90,9 +94,11 @@ const SPANS: ReadonlyArray<[Intl.RelativeTimeFormatUnit, number]> = [
   ['minute', 60],
 ]
 
-function relativeTo(format: Intl.RelativeTimeFormat, seconds: number): string {
-  const [unit, size] = SPANS.find(([, size]) => Math.abs(seconds) >= size) ?? ['second', 1]
-  return format.format(Math.abs(seconds) < 60 ? 0 : Math.round(seconds / size), unit)
+function relativeTo(format: Intl.RelativeTimeFormat, seconds: number, { past, future }: Moments): string {
+  const span = SPANS.find(([, size]) => Math.abs(seconds) >= size)
+  if (!span) return seconds > 0 ? future : past
+  const [unit, size] = span
+  return format.format(Math.round(seconds / size), unit)
 }
 
 /** An amount; its exact digits show on hover. */

@@ -43,7 +43,7 @@ export function MoreFilters({ filter, onChange }: FilterProps) {
       </Field>
       <DayFilters filter={filter} onChange={onChange} />
       {(['cost_min', 'cost_max'] as const).map((name) => (
-        <Field key={name} label={t(`find.${name}`, { currency })}>
+        <Field key={name} label={t(`find.${name}`, { currency: currency.toUpperCase() })}>
           <SettledInput
             inputMode="decimal"
             maxLength={19}

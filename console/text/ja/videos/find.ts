@@ -9,7 +9,7 @@ export default {
   filters_on_other: '絞り込み（{{count}} 件）',
   clear: 'すべて解除',
   select: '選択',
-  person: '送信した人',
+  person: '作成者',
   everybody: '全員',
   you: '自分',
   somebody: '退会したメンバー {{id}}',
@@ -28,5 +28,5 @@ export default {
   searching: '以前の動画を調べています…',
   none_title: '一致する動画はありません',
   none: '検索語を短くするか、絞り込みを解除してください。動画は終了後 30 日間保存されます。',
-  by: '送信：{{name}}',
+  by: '作成者：{{name}}',
 } satisfies Record<keyof typeof en, unknown>

@@ -24,7 +24,7 @@ export default {
     seconds: '{{model}} の長さは {{min}}〜{{max}} 秒のため、{{from}} 秒ではなく {{to}} 秒になります。',
     ratio: '{{model}} は {{from}} に対応していないため、アスペクト比は {{to}} になります。',
     slots: '{{model}} で使えないもの：{{slots}}。',
-    count: '{{slot}}：{{model}} で使えるのは {{n}} 件のうち {{max}} 件です。',
-    files: '{{model}} で使えるファイルは合わせて {{max}} 件ですが、{{n}} 件あります。',
+    count: '{{slot}}：{{model}} で使えるのは {{n}} 点のうち {{max}} 点です。',
+    files: '{{model}} で使えるファイルは合わせて {{max}} 点ですが、{{n}} 点あります。',
   },
 } satisfies Record<keyof typeof en, unknown>

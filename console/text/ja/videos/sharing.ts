@@ -1,5 +1,5 @@
 export default {
-  cannot_show_again: 'いまリンクをコピーしてください。あとから表示することはできません。',
+  cannot_show_again: '今すぐリンクをコピーしてください。もう一度表示することはできません。',
   copy: 'リンクをコピー',
   create: 'リンクを作成',
   created: '作成日時',
