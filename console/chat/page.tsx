@@ -184,28 +184,30 @@ function Head({ onNew }: { onNew: () => void }) {
     onNew()
   }
   return (
-    <header className="sticky top-13 z-10 mx-auto flex w-full max-w-3xl flex-wrap items-center gap-x-2 bg-canvas py-3 lg:top-0">
+    <header className="sticky top-13 z-10 mx-auto w-full max-w-3xl bg-canvas py-3 lg:top-0">
       <h1 ref={heading} tabIndex={-1} data-page-title className="sr-only">
         {title || t('title')}
       </h1>
-      <IconButton
-        label={t('list.show')}
-        icon={<MessagesSquare />}
-        onClick={() => setShown('list')}
-        className="-ms-2 xl:hidden"
-      />
-      <ModelPicker />
-      <span className="grow" />
-      <IconButton
-        label={t('show_settings')}
-        icon={<SlidersHorizontal />}
-        onClick={() => setShown('settings')}
-        className="wide:hidden"
-      />
-      <IconButton label={t('as_code')} icon={<CodeXml />} onClick={() => setShown('code')} />
-      <Button icon={<SquarePen />} onClick={() => void begin()} aria-label={t('new_conversation')}>
-        <span className="max-sm:hidden">{t('new_conversation')}</span>
-      </Button>
+      <div className="flex items-center gap-2">
+        <IconButton
+          label={t('list.show')}
+          icon={<MessagesSquare />}
+          onClick={() => setShown('list')}
+          className="-ms-2 xl:hidden"
+        />
+        <ModelPicker />
+        <span className="grow" />
+        <IconButton
+          label={t('show_settings')}
+          icon={<SlidersHorizontal />}
+          onClick={() => setShown('settings')}
+          className="wide:hidden"
+        />
+        <IconButton label={t('as_code')} icon={<CodeXml />} onClick={() => setShown('code')} />
+        <Button icon={<SquarePen />} onClick={() => void begin()} aria-label={t('new_conversation')}>
+          <span className="max-sm:hidden">{t('new_conversation')}</span>
+        </Button>
+      </div>
       <SentAlong onOpen={() => setShown('settings')} />
       {shown === 'code' && <CodeDialog onClose={close} />}
       <Dialog open={shown === 'settings'} onOpenChange={close} title={t('settings')}>

@@ -4,7 +4,7 @@ import { useConversation } from '../conversation/open-conversation.ts'
 import { usePlayground } from '../playground/playground.ts'
 import { changedParameters } from './settings-form.tsx'
 
-const SYSTEM_CHARACTERS = 60
+const SYSTEM_CHARACTERS = 40
 
 /** Where the settings are not beside the conversation: what goes with each message besides the files, and the way to it. Nothing for nothing. */
 export function SentAlong({ onOpen }: { onOpen: () => void }) {
@@ -23,7 +23,7 @@ export function SentAlong({ onOpen }: { onOpen: () => void }) {
     <button
       type="button"
       onClick={onOpen}
-      className="w-full truncate rounded-md py-1 text-start text-[0.8125rem] text-muted hover:text-ink wide:hidden pointer-coarse:min-h-11"
+      className="mt-1 line-clamp-2 w-full rounded-md py-1 text-start text-[0.8125rem] [overflow-wrap:anywhere] text-muted hover:text-ink wide:hidden pointer-coarse:min-h-11"
     >
       {t('sent_along', { parts: list(parts) })}
     </button>

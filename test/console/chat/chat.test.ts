@@ -262,6 +262,10 @@ for (const [language, words] of [
     await settings.getByLabel(language === 'en' ? 'Seed' : 'シード').fill('7')
     await page.keyboard.press('Escape')
     await sent.waitFor()
+    const tops = await page
+      .locator('header:has(h1) div > button')
+      .evaluateAll((all) => all.map((each) => each.getBoundingClientRect().top))
+    assert.ok(Math.max(...tops) - Math.min(...tops) < 20, `the buttons are in one row: ${tops}`)
     assert.deepEqual(await findBarriers(page), [])
     await screenshot(`chat-sent-along-${language}`)
     await sent.click()
