@@ -144,6 +144,6 @@ test('a period without charges says so', async () => {
   await page.getByLabel('From').fill('2020-01-01')
   await page.getByLabel('To', { exact: true }).fill('2020-01-31')
   await page.getByRole('heading', { name: 'No charges in this period' }).waitFor()
-  await page.getByRole('heading', { name: 'Stored now' }).waitFor()
+  await page.getByRole('heading', { name: 'Storage used' }).waitFor()
   await close()
 })

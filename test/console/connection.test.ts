@@ -20,7 +20,7 @@ test('a page says while the service does not answer, and shows by itself what it
   allow(
     /ERR_CONNECTION_REFUSED|ERR_INCOMPLETE_CHUNKED_ENCODING|ERR_EMPTY_RESPONSE|ERR_CONNECTION_RESET|dynamically imported module|network_failed/,
   )
-  const note = page.getByRole('main').getByText('The service does not answer.')
+  const note = page.getByRole('main').getByText('The service is not responding.')
   await page.getByText('Describe your first video').waitFor()
   await way.close()
   await note.waitFor()

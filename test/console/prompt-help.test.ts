@@ -103,7 +103,7 @@ test('dialogue that the answer changed is put back, and an answer without it is 
   await page.unroute('**/v1/chat/completions')
   await answer(page, 'A tabby cat says meow.')
   await improve(page).click()
-  await page.getByText('The answer changed what is spoken or was no prompt').waitFor()
+  await page.getByText('The model changed the dialogue or did not return a prompt').waitFor()
   assert.equal(await proposal(page).count(), 0)
   await page.unroute('**/v1/chat/completions')
   await prompt(page).fill('A cat. <d>Meow')

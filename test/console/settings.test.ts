@@ -83,7 +83,7 @@ test('a person turns the second factor on with an app, signs in by a code and by
   await page.getByRole('button', { name: 'Download codes' }).click()
   assert.equal((await download).suggestedFilename(), 'kinora-recovery-codes.txt')
   await page.getByRole('button', { name: 'Done' }).click()
-  await twoFactor.getByText('10 recovery codes left').waitFor()
+  await twoFactor.getByText('10 recovery codes remaining').waitFor()
   await screenshot('settings-two-factor-on')
 
   await forgetCodes()
@@ -107,7 +107,7 @@ test('a person turns the second factor on with an app, signs in by a code and by
     else await page.getByText('The code is wrong, has expired or was already used.').waitFor()
   }
   await page.goto(`${app.url}/settings`)
-  await twoFactor.getByText('8 recovery codes left').waitFor()
+  await twoFactor.getByText('8 recovery codes remaining').waitFor()
 
   await forgetCodes()
   await twoFactor.getByRole('button', { name: 'Turn off' }).click()

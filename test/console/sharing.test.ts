@@ -150,7 +150,7 @@ test('the focus goes to the link after the one that was revoked, and from the la
     await send(app, 'POST', `/console/videos/${other}/share_links`, { cookie: own.cookie }, { expires_in_days })
   const { page, close } = await openConsole(browser, { app, as: own, path: `/videos/${other}` })
   await page.getByRole('button', { name: 'Share', exact: true }).click()
-  const links = page.getByRole('region', { name: 'Links that work now' }).getByRole('button')
+  const links = page.getByRole('region', { name: 'Active links' }).getByRole('button')
   await links.nth(2).waitFor()
   const names = await links.evaluateAll((all) => all.map((each) => each.getAttribute('aria-label')!))
   for (const [revoked, next] of [

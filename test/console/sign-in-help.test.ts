@@ -79,7 +79,7 @@ test('whoever forgot the password learns who can replace it, and the command for
   const { page, close, screenshot } = await openConsole(await openBrowser(), { app, path: '/sign-in' })
   await page.getByLabel('Email').fill("o'hara@example.com")
   await page.getByRole('button', { name: 'Forgot password?' }).click()
-  const dialog = page.getByRole('dialog', { name: 'A forgotten password' })
+  const dialog = page.getByRole('dialog', { name: 'Forgotten password' })
   await dialog.getByText('This service sends no email').waitFor()
   const command = await dialog.getByRole('region', { name: 'Command for the operator' }).innerText()
   assert.equal(command.trim(), String.raw`kinora admin user reset-password --user 'o'\''hara@example.com'`)

@@ -176,7 +176,9 @@ test('the quote is exact while settings change, and says what is missing', async
   assert.equal(await generate(page).getAttribute('aria-disabled'), 'true')
   await prompt(page).press('Control+Enter')
   await page
-    .getByText('Your balance does not cover this. Ask for less, or see the billing page for how to add credit.')
+    .getByText(
+      'Your balance does not cover this. Choose a shorter length or fewer clips, or see the billing page for how to add credit.',
+    )
     .waitFor()
   await screenshot('videos-credit')
   await page.getByLabel('Length in seconds').fill('5')

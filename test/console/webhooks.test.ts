@@ -37,7 +37,7 @@ test('an endpoint is created, tested and watched, its failed delivery sent again
   await page.getByRole('link', { name: 'Night builds' }).click()
   await page.getByRole('button', { name: 'Test' }).click()
   await page.getByRole('button', { name: 'Send test event' }).click()
-  await page.getByText('The receiver answered 200.').waitFor()
+  await page.getByText('The receiver returned 200.').waitFor()
   await unwrap(receiver.received.at(-1)!, secret)
   await page.getByRole('button', { name: 'Cancel' }).click()
 
@@ -45,7 +45,7 @@ test('an endpoint is created, tested and watched, its failed delivery sent again
   const video = await canceledVideo(webhooks)
   await deliverDue(app)
   await page.reload()
-  await page.getByText('Disabled because the receiver answered 410 Gone').waitFor()
+  await page.getByText('Disabled because the receiver returned 410 Gone').waitFor()
   await page
     .getByRole('row', { name: new RegExp(video) })
     .getByText('Given up')
@@ -60,7 +60,7 @@ test('an endpoint is created, tested and watched, its failed delivery sent again
     request,
     new RegExp(`^POST ${new URL(receiver.url).origin}[\\s\\S]*webhook-signature: v1,…[\\s\\S]*"id":"${video}"`),
   )
-  assert.match(await attempt.getByRole('region', { name: 'Answer to attempt 1' }).innerText(), /^410[\s\S]*seen/)
+  assert.match(await attempt.getByRole('region', { name: 'Response to attempt 1' }).innerText(), /^410[\s\S]*seen/)
   assert.deepEqual(await findBarriers(page), [])
   await screenshot('webhooks-delivery')
   await page.keyboard.press('Escape')

@@ -172,7 +172,7 @@ export default {
     top_p: '0 to 1. Only the most likely tokens that add up to this probability.',
     max_tokens: 'The most tokens an answer can have, including reasoning.',
     stop: 'Up to 4, one per line. The answer stops before any of them. \\n is a line break.',
-    seed: 'A whole number. The same seed repeats an answer on models that support it.',
+    seed: 'An integer. The same seed repeats an answer on models that support it.',
     schema_name: 'Letters, digits, _ and -.',
   },
   format: { text: 'Text', json_object: 'JSON', json_schema: 'Schema' },
@@ -194,7 +194,7 @@ export default {
   problem: {
     missing: 'Required.',
     not_number: 'Enter a number.',
-    not_integer: 'Enter a whole number.',
+    not_integer: 'Enter an integer.',
     out_of_range: 'Enter a value from {{min}} to {{max}}.',
     too_small: 'Enter a value of at least {{min}}.',
     too_many_stops: 'Enter at most {{max}}.',
@@ -231,7 +231,7 @@ export default {
   as_code: 'View code',
   code_title: 'Request as code',
   code_description:
-    'Sends the whole conversation, as this page would continue it. Set KINORA_API_KEY to one of your API keys and run it as is.',
+    'Sends the entire conversation, as this page would continue it. Set KINORA_API_KEY to one of your API keys and run it as is.',
   code_language: 'Language',
   create_key: 'Create API key',
 }

@@ -49,9 +49,10 @@ export default {
     request_timeout: 'The request took too long to arrive. Check your connection and try again.',
     request_too_large: 'The request is too large.',
     server_error: 'Something went wrong on our side. Include the ID below when you report it.',
-    intake_paused: 'New work is paused for a while. What was accepted goes on. Try again later.',
+    intake_paused: 'New requests are not accepted for now. Accepted ones continue. Try again later.',
     server_is_overloaded: 'The service is busy or restarting. Try again shortly.',
-    storage_limit_exceeded: 'Your organization has no storage left. Delete files or videos, or wait until they expire.',
+    storage_limit_exceeded:
+      'Your organization has used all its storage. Delete files or videos, or wait until they expire.',
     string_above_max_length: 'A text is too long.',
     string_below_min_length: 'A text is too short.',
     terms_version_mismatch: 'The video terms have changed. Read and accept the new version.',

@@ -22,7 +22,7 @@ export default {
     title: 'Chat',
     short: 'Chat',
     about:
-      'Send a conversation and get the next message. Nothing is stored: each request contains the whole conversation.',
+      'Send a conversation and get the next message. Nothing is stored: each request contains the entire conversation.',
     next: 'Try it without code, then copy it as a program:',
     playground: 'open the chat page',
   },

@@ -29,7 +29,7 @@ export default {
   never_used: 'Never',
   removed_person: 'Former member',
   revoke: 'Revoke',
-  revoke_text: 'Programs that use {{hint}} are refused immediately. This cannot be undone.',
+  revoke_text: 'Programs that use {{hint}} lose access immediately. This cannot be undone.',
   revoke_title: 'Revoke “{{name}}”?',
   revoked: '“{{name}}” revoked.',
   title: 'API keys',

@@ -13,17 +13,17 @@ export default {
   has_account: 'This address already has an account.',
   invitation_over: 'This invitation was used or withdrawn, or has expired. Ask for a new one.',
   forgot: {
-    after: 'They give you the new password. After signing in with it, choose one of your own in Settings.',
+    after: 'The operator gives you the new password. After signing in with it, choose one of your own in Settings.',
     ask: 'Ask whoever operates this service to run this command. It replaces your password and ends your sessions.',
     command: 'Command for the operator',
     codes:
-      'A second factor stays on: recovery codes replace a lost authenticator app, not a password. If you have lost both, ask for this command too.',
+      'Two-factor authentication stays on: recovery codes replace a lost authenticator app, not a password. If you have lost both, ask for this command too.',
     link: 'Forgot password?',
     no_mail: 'This service sends no email, and owners and admins cannot see or replace passwords.',
-    other_command: 'Command that takes off the second factor',
+    other_command: 'Command that turns off two-factor authentication',
     provider:
       'Without a password, {{name}} lets you in if it has verified the same email address. If nobody had verified that address here, this ends your password, API keys and sessions.',
-    title: 'A forgotten password',
+    title: 'Forgotten password',
   },
   invited: {
     admin: 'You have been invited to join {{organization}} as an admin.',

@@ -10,7 +10,7 @@ export default {
     column_details: 'Details',
     organization_create: 'Organization created',
     organization_plan: 'Plan changed',
-    organization_members_delete: 'Who may delete changed',
+    organization_members_delete: 'Delete permission changed',
     credits_grant: 'Balance changed',
     member_add: 'Member added',
     member_role: 'Role changed',

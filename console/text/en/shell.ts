@@ -4,7 +4,8 @@ export default {
   available: 'Available',
   brand: 'Kinora',
   broken_title: 'This page could not be shown',
-  connection_lost: 'The service does not answer. What you see may be out of date. It is asked again every few seconds.',
+  connection_lost:
+    'The service is not responding. What you see may be out of date. The console tries again every few seconds.',
   missing_home: 'Go to videos',
   missing_question: 'There is nothing at this address',
   missing_title: 'Page not found',
@@ -29,8 +30,8 @@ export default {
   },
   sign_out: 'Sign out',
   sign_out_question: 'Sign out?',
-  sign_out_waiting_one: '{{count}} video waits in this browser to be sent. Signing out removes it.',
-  sign_out_waiting_other: '{{count}} videos wait in this browser to be sent. Signing out removes them.',
+  sign_out_waiting_one: '{{count}} video is waiting in this browser to be sent. Signing out removes it.',
+  sign_out_waiting_other: '{{count}} videos are waiting in this browser to be sent. Signing out removes them.',
   skip: 'Skip to content',
   switched: 'Switched to {{name}}.',
 }

@@ -116,8 +116,9 @@ export default {
   generate: 'Generate',
   generating: 'Submitting…',
   submitted: 'Submitted. It is in the list.',
-  waits_one: 'No renderer of your plan is free. The video waits and is sent by itself.',
-  waits_other: 'Your plan has too few free renderers. The {{count}} clips wait and are sent by themselves.',
+  waits_one: 'Your plan cannot run more videos at the same time. This one waits and is sent automatically.',
+  waits_other:
+    'Your plan cannot run more videos at the same time. The {{count}} clips wait and are sent automatically.',
   waiting_full: 'The waiting list is full. Remove something from it first.',
   obstacle: {
     prompt_missing: 'Write a prompt first.',
@@ -133,7 +134,8 @@ export default {
     mode_missing: 'This model does not support these files. Choose another model or other files.',
     too_many: 'This model takes fewer files. Remove some, or choose another model.',
     terms: 'Accept the video terms first.',
-    credit: 'Your balance does not cover this. Ask for less, or see the billing page for how to add credit.',
+    credit:
+      'Your balance does not cover this. Choose a shorter length or fewer clips, or see the billing page for how to add credit.',
   },
 
   terms_first: 'Accept the <terms>video terms</terms> (version {{version}}) for yourself in this organization.',
@@ -150,7 +152,7 @@ export default {
       'This model does not support these files, or this service cannot moderate files of this type. Choose another model or other files, or switch to text only.',
     file: 'This file cannot be used. Remove it and choose another.',
     credit:
-      'This costs {{cost}}, but only {{available}} is available, not counting what is held for videos in progress. Ask for less or wait for those to finish. The billing page explains how to add credit.',
+      'This costs {{cost}}, but only {{available}} is available, not counting what is held for videos in progress. Choose a shorter length or fewer clips, or wait for those to finish. The billing page explains how to add credit.',
     rate: 'Too many requests. Wait {{n}} s and try again. Your draft is kept.',
     network: 'No response. Try again: the video will not be created twice.',
   },
@@ -260,7 +262,7 @@ export default {
   share: 'Share',
   code_title: 'Request as code',
   code_description:
-    'Set KINORA_API_KEY to one of your API keys and run it as is. Sent again with the same Idempotency-Key, it creates no second video; a new key creates another.',
+    'Set KINORA_API_KEY to one of your API keys and run it as is. Sending it again with the same Idempotency-Key creates no second video; a new value creates another.',
   code_language: 'Language',
   cancel: 'Cancel video',
   cancel_title: 'Cancel this video?',

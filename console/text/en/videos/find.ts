@@ -7,7 +7,7 @@ export default {
   filters_on_other: 'Filters ({{count}} on)',
   clear: 'Clear all',
   select: 'Select',
-  person: 'Submitted by',
+  person: 'Created by',
   everybody: 'Everyone',
   you: 'You',
   somebody: 'Former member {{id}}',
@@ -25,6 +25,6 @@ export default {
   yesterday: 'Yesterday',
   searching: 'Looking through older videos…',
   none_title: 'No videos match',
-  none: 'Search for less, or clear the filters. Videos are kept for 30 days after they end.',
+  none: 'Search for fewer words, or clear the filters. Videos are kept for 30 days after they end.',
   by: 'By {{name}}',
 }

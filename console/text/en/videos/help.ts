@@ -5,7 +5,7 @@ export default {
   hint: 'Asks {{model}} for a better prompt. It is charged as a chat, and nothing changes until you accept.',
   cost_max: 'At most {{cost}}',
   cost_max_english: 'In English, at most {{cost}}',
-  unpaired: 'Pair every <d> with a </d> first: what is spoken is kept as it is.',
+  unpaired: 'Pair every <d> with a </d> first. Dialogue is kept as it is.',
   title: 'Proposed prompt',
   proposal: 'Proposed prompt, which you can edit',
   cost: 'This proposal cost {{cost}}.',
@@ -14,6 +14,6 @@ export default {
   outdated: 'The prompt has changed since you asked. The proposal would replace all of it.',
   accept: 'Use it',
   dismiss: 'Dismiss',
-  unusable: 'The answer changed what is spoken or was no prompt, so it is not offered. Try again.',
+  unusable: 'The model changed the dialogue or did not return a prompt, so there is no proposal. Try again.',
   failed: 'No proposal. {{reason}}',
 }

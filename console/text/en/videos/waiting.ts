@@ -3,7 +3,7 @@ export default {
   title_one: '{{count}} video waiting to be sent',
   title_other: '{{count}} videos waiting to be sent',
   explained:
-    'Your plan renders as many as it can at the same time. These wait in this browser and are sent by themselves as others finish, while a page of the console is open. The price is that of the moment of sending. Signing out removes them.',
+    'Your plan cannot run more videos at the same time. These wait in this browser and are sent automatically as others finish, while the console is open. You pay the price at the time of sending. Signing out removes them.',
   clips: '{{n}} clips, together',
   refused: 'Not sent. {{reason}}',
   may_be_made:
