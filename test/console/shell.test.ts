@@ -109,6 +109,8 @@ test('Japanese lines break between phrases, but not in what is being typed', asy
       .first()
       .evaluate((element) => getComputedStyle(element).wordBreak)
   await page.locator('textarea').waitFor()
+  assert.equal(await breaks('textarea'), 'auto-phrase', 'its placeholder')
+  await page.locator('textarea').fill('紙の舟')
   assert.deepEqual([await breaks('main button'), await breaks('textarea')], ['auto-phrase', 'normal'])
   await close()
 })
