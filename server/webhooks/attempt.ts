@@ -1,12 +1,12 @@
 import type { LookupFunction } from 'node:net'
 import type { Context } from '../context.ts'
-import type { EventRow } from '../events/store/events.ts'
 import { publicPost } from '../platform/outbound/client.ts'
 import { OutboundError } from '../platform/outbound/error.ts'
 import { isLoopbackUrl, parsePublicUrl } from '../platform/outbound/guard.ts'
 import { signedMessage } from './message.ts'
 import { signingSecrets } from './secrets.ts'
-import type { EndpointRow } from './store.ts'
+import type { EndpointRow } from './store/endpoints.ts'
+import type { EventRow } from './store/events.ts'
 
 /** Why an attempt did not succeed, for the list of deliveries. */
 export const ATTEMPT_ERRORS = [

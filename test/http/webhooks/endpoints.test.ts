@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, afterEach, before, test } from 'node:test'
-import { EVENT_TYPES } from '../../../server/events/event.ts'
+import { EVENT_TYPES } from '../../../server/webhooks/event.ts'
 import { newColleague, newCustomer, startApp, type TestApp, type TestPerson } from '../../support/http/app.ts'
 import { send } from '../../support/http/send.ts'
 import { assertRefused } from '../../support/http/videos-app.ts'
@@ -36,7 +36,7 @@ test('200 on creation with the secret, which is shown here and never again, and 
   })
   const read = await send(app, 'GET', `${PATH}/${id}`, { key: owner.key })
   assert.deepEqual(read.body, { id, created_at, ...rest })
-  const { rows } = await app.database.pool.query('select * from webhook_endpoints')
+  const { rows } = await app.database.pool.query('select w::text from webhook_endpoints w')
   assert.ok(!JSON.stringify(rows).includes(signing_secret.slice(6)))
   await send(app, 'DELETE', `${PATH}/${id}`, { key: owner.key })
 })

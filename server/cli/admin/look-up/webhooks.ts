@@ -1,6 +1,6 @@
-import { COUNTED_MAX, type DeliveryBacklog, readBacklogs } from '../../../events/store/backlogs.ts'
 import { findOrganizationNames } from '../../../identity/people/store.ts'
-import { listEndpointsOfAnyOrg } from '../../../webhooks/store.ts'
+import { COUNTED_MAX, type DeliveryBacklog, readBacklogs } from '../../../webhooks/store/backlogs.ts'
+import { listEndpointsOfAnyOrg } from '../../../webhooks/store/endpoints.ts'
 import { command } from '../command.ts'
 import { FILTERS, readFilters } from '../lists.ts'
 import { ageOf, durationOf, shortTime } from './text.ts'

@@ -1,6 +1,5 @@
 import { findAuditState } from '../../../billing/audit-state.ts'
 import type { Config } from '../../../config/config.ts'
-import { observedDeliveryQueue } from '../../../events/store/delivery-claims.ts'
 import { findLastActivity } from '../../../identity/activity/store.ts'
 import { findOrganizationNames } from '../../../identity/people/store.ts'
 import { findNodes, type NodeRow } from '../../../nodes/store.ts'
@@ -15,7 +14,8 @@ import { readQueue } from '../../../platform/queue/depth.ts'
 import { observedResponseQueue } from '../../../responses/background/claims.ts'
 import { observedVideoQueues } from '../../../videos/pipeline/claims.ts'
 import { countRendersOfAll } from '../../../videos/render/store.ts'
-import { listFailingEndpoints } from '../../../webhooks/store.ts'
+import { observedDeliveryQueue } from '../../../webhooks/store/delivery-claims.ts'
+import { listFailingEndpoints } from '../../../webhooks/store/endpoints.ts'
 
 /** Most rows of what may be many. */
 const LISTED = 20
