@@ -88,7 +88,10 @@ test('`retry-after` of a 429 or 503 delays the next attempt, up to a day, and ne
   ] as const) {
     receiver.answer({
       status,
-      headers: { 'retry-after': typeof retry_after === 'string' ? retry_after : retry_after() },
+      headers: {
+        date: app.clock.now().toUTCString(),
+        'retry-after': typeof retry_after === 'string' ? retry_after : retry_after(),
+      },
     })
     await canceledVideo(webhooks)
     await deliverDue(app)
