@@ -5,7 +5,6 @@ import { writeGroupOrEach } from '../platform/db/groups.ts'
 import { failpoint } from '../platform/failpoint.ts'
 import { type AttemptOptions, attempt, type DeliveryAttempt } from './attempt.ts'
 import { webhookMetrics } from './metrics.ts'
-import { nextTry } from './schedule.ts'
 import { type AttemptRow, insertAttempts } from './store/attempts.ts'
 import { type DeliveryResult, writeResults } from './store/deliveries.ts'
 import type { ClaimedDelivery } from './store/delivery-claims.ts'
@@ -115,4 +114,17 @@ function resultOf({ delivery, sent }: Sent, { now, given_up }: { now: Date; give
   const again = given_up ? null : nextTry(tries, sent.retry_after_seconds, now)
   const state = again ? 'pending' : 'failed'
   return { ...claimed, ...answer, state, next_try_at: again ?? next_try_at, tried: true }
+}
+
+/** How long after each attempt that failed the next one is made; after the last the delivery is given up. */
+const DELAYS_SECONDS = [5, 300, 1800, 7200, 18_000, 36_000, 50_400, 72_000, 86_400]
+
+/**
+ * When a delivery is tried again after a failed attempt that `tries` others came before. A receiver may ask for more time, not for less.
+ * Null when it is given up.
+ */
+function nextTry(tries: number, retry_after_seconds: number | null, now: Date): Date | null {
+  const delay = DELAYS_SECONDS[tries]
+  if (delay === undefined) return null
+  return addSeconds(now, Math.max(delay, retry_after_seconds ?? 0))
 }

@@ -1,8 +1,8 @@
+import { createHash } from 'node:crypto'
 import { billingMetrics } from '../../billing/metrics.ts'
 import type { Context } from '../../context.ts'
 import { declareMetrics, type Metrics, STAGE_BUCKETS } from '../../platform/metrics/metrics.ts'
 import { asNumber } from '../../platform/money.ts'
-import { derivedIds } from '../../platform/tracing/derived-ids.ts'
 import type { SpanContext } from '../../platform/tracing/tracing.ts'
 import { FAILURES, isTerminal, type JobStatus, type Outcome } from '../job.ts'
 import type { VideoJobRow } from '../store.ts'
@@ -135,4 +135,10 @@ function jobSpan({ id }: { id: string }): SpanContext {
 
 function stageSpan({ id }: { id: string }, stage: JobStage): SpanContext {
   return { ...derivedIds(id, stage), sampled: true, remote: true }
+}
+
+/** The same ids wherever they are derived: `name` is that of a thing on which several processes work, `part` one span of its trace. */
+function derivedIds(name: string, part: string): { trace_id: string; span_id: string } {
+  const digest = (text: string) => createHash('sha256').update(text).digest('hex')
+  return { trace_id: digest(`trace:${name}`).slice(0, 32), span_id: digest(`span:${name}/${part}`).slice(0, 16) }
 }
