@@ -72,7 +72,9 @@ export function startBackground(
 /** Reclaims the rows of processes that died. */
 function watchForDead({ db, changes, log }: Context): { stop(): Promise<void> } {
   return watchConsumers({
-    ...{ db, changes, queues: [...videoQueues, responseQueue, deliveryQueue] },
+    db,
+    changes,
+    queues: [...videoQueues, responseQueue, deliveryQueue],
     on_released: (count) => log.warn('rows_reclaimed', { count }),
     on_error: (error) => log.error('queue_failed', { error }),
   })

@@ -18,7 +18,8 @@ export const readPromptHelp: Route = route({
     const help = config.prompt_help
     const isOffered = entitledChatModels(config, principal.plan).some(({ id }) => id === help?.model)
     return {
-      ...{ object: 'prompt_help', model },
+      object: 'prompt_help',
+      model,
       chat_model: isOffered ? help!.model : null,
       instruction: isOffered ? (own ?? help!.instruction) : null,
     } satisfies Static<typeof PromptHelpView>

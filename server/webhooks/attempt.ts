@@ -67,7 +67,11 @@ export async function attempt(
   const message = signedMessage(event, secrets, now)
   try {
     const reply = await publicPost(url, {
-      ...{ ...message, ...options, https_only: true, trusted_origins, timeout_ms: ATTEMPT_MILLISECONDS },
+      ...message,
+      ...options,
+      https_only: true,
+      trusted_origins,
+      timeout_ms: ATTEMPT_MILLISECONDS,
     })
     const response = { headers: shownHeaders(reply.headers), body: beginningOf(reply.beginning) }
     return { ...answered(reply.status, reply.headers), sent_at: now, response }

@@ -91,9 +91,15 @@ async function findGone(tx: Tx, group: readonly Sent[]): Promise<Set<Sent>> {
 function rowOf(delivery: ClaimedDelivery, sent: DeliveryAttempt & { url: string }, number: number): AttemptRow {
   const { sent_at, url, status_code, error, response } = sent
   return {
-    ...{ delivery_id: delivery.id, number, org_id: delivery.org_id, sent_at, status_code, error },
+    delivery_id: delivery.id,
+    number,
+    org_id: delivery.org_id,
+    sent_at,
+    status_code,
+    error,
     origin: new URL(url).origin,
-    ...{ response_headers: response?.headers ?? null, response_body: response?.body ?? null },
+    response_headers: response?.headers ?? null,
+    response_body: response?.body ?? null,
   }
 }
 

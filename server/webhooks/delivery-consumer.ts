@@ -26,8 +26,15 @@ export function startDeliveryConsumer(
 ): DeliveryConsumer {
   const { db, clock, changes } = ctx
   return startConsumer<ClaimedDelivery>({
-    ...{ db, clock, changes, sole, consumer_id, queue: DELIVERY_QUEUE, claims: deliveryClaims(SHARES) },
-    ...{ concurrency: SHARES.all, stop_seconds: STOP_SECONDS },
+    db,
+    clock,
+    changes,
+    sole,
+    consumer_id,
+    queue: DELIVERY_QUEUE,
+    claims: deliveryClaims(SHARES),
+    concurrency: SHARES.all,
+    stop_seconds: STOP_SECONDS,
     async run(delivery, signal) {
       await takingTurnsAs(delivery.org_id, () => deliver(ctx, delivery, { ...options, signal }))
       return null

@@ -50,11 +50,21 @@ export async function createEndpoint(
   const id = newId('webhook_endpoint', now)
   const secret = mintSecret()
   const endpoint: EndpointRow = {
-    ...{ id, org_id, name: body.name, url, created_at: now, updated_at: now },
-    ...{ event_types: [...new Set(body.event_types)], listens_since: now },
+    id,
+    org_id,
+    name: body.name,
+    url,
+    created_at: now,
+    updated_at: now,
+    event_types: [...new Set(body.event_types)],
+    listens_since: now,
     low_balance: body.low_balance === undefined ? LOW_BALANCE : parseMoney(body.low_balance)!,
-    ...{ secret: sealSecret(ctx, id, secret), secret_hint: signingSecretHint(secret) },
-    ...{ previous_secret: null, previous_secret_until: null, disabled_reason: null, failing_since: null },
+    secret: sealSecret(ctx, id, secret),
+    secret_hint: signingSecretHint(secret),
+    previous_secret: null,
+    previous_secret_until: null,
+    disabled_reason: null,
+    failing_since: null,
   }
   await ctx.db.transaction().execute(async (tx) => {
     requireManager(await lockedRole(tx, principal))
@@ -126,7 +136,9 @@ export async function rotateSecret(
   const secret = mintSecret()
   await changing(ctx, principal, id, async (tx, endpoint) => {
     await updateEndpoint(tx, id, {
-      ...{ secret: sealSecret(ctx, id, secret), secret_hint: signingSecretHint(secret), updated_at: now },
+      secret: sealSecret(ctx, id, secret),
+      secret_hint: signingSecretHint(secret),
+      updated_at: now,
       previous_secret: keep_old ? endpoint.secret : null,
       previous_secret_until: keep_old ? addSeconds(now, OVERLAP_SECONDS) : null,
     })
@@ -215,8 +227,11 @@ async function record(
 ): Promise<void> {
   const { done, endpoint, now } = change
   await recordActivity(tx, {
-    ...{ actor: actorOf(principal), action: `webhook_endpoint.${done}`, now },
-    ...{ org_id: principal.org_id, target: endpoint.id },
+    actor: actorOf(principal),
+    action: `webhook_endpoint.${done}`,
+    now,
+    org_id: principal.org_id,
+    target: endpoint.id,
     details: { name: endpoint.name, host: new URL(endpoint.url).host },
   })
 }

@@ -199,7 +199,9 @@ export function deliveryDetail(delivery: EventDelivery, attempts: readonly Attem
         request_headers: eventHeaders(event_id, sent_at),
         status_code,
       },
-      ...{ error: error as DeliveryView['error'], response_headers, response_body },
+      error: error as DeliveryView['error'],
+      response_headers,
+      response_body,
     })),
   }
 }

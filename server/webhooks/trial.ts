@@ -42,7 +42,10 @@ export function openTrials(): (
       return {
         object: 'webhook_endpoint.test',
         webhook_endpoint_id: id,
-        ...{ event_type, status_code, success: error === null, error },
+        event_type,
+        status_code,
+        success: error === null,
+        error,
       }
     } finally {
       const left = active.get(org_id)! - 1

@@ -39,12 +39,26 @@ async function jobOf(id: string, columns: Record<string, unknown> = {}): Promise
   )
 }
 const JOB = {
-  ...{ aspect_ratio: '16:9', inputs: '[]', per_second: 1, cost: 4, currency: 'usd', created_at: NOW, next_run_at: NOW },
-  ...{ status: 'queued', moderated_at: NOW, queued_at: NOW },
+  aspect_ratio: '16:9',
+  inputs: '[]',
+  per_second: 1,
+  cost: 4,
+  currency: 'usd',
+  created_at: NOW,
+  next_run_at: NOW,
+  status: 'queued',
+  moderated_at: NOW,
+  queued_at: NOW,
 }
 const RENDERING = {
-  ...{ status: 'in_progress', render_started_at: NOW, attempt_id: 'att_1', attempt_started_at: NOW, attempts: 3 },
-  ...{ engine: 'own', engine_address: 'here', ticket: '{"id": 1}' },
+  status: 'in_progress',
+  render_started_at: NOW,
+  attempt_id: 'att_1',
+  attempt_started_at: NOW,
+  attempts: 3,
+  engine: 'own',
+  engine_address: 'here',
+  ticket: '{"id": 1}',
 }
 const job = async (id: string) => (await withAttempts(db, [(await findJobOfAnyOrg(db, id))!]))[0]!
 const rendersOfOthers = (render_key: string, job_id: string) =>

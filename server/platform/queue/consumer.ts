@@ -114,7 +114,9 @@ export function startConsumer<Row extends Claimed>(options: ConsumerOptions<Row>
   const claiming = claimLoop(state)
   // Also while the consumer stops: work under way may take longer than a lease.
   const renewing = keepLeases({
-    ...{ db: state.db, claims: state.claims, signal: state.over.signal },
+    db: state.db,
+    claims: state.claims,
+    signal: state.over.signal,
     held: () => [...state.held.values()],
     on_lost: ({ id, claim_id }) => {
       if (state.held.get(id)?.row.claim_id === claim_id) drop(state, id)

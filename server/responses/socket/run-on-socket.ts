@@ -121,7 +121,13 @@ async function answer(
   const body = await checkResponseBody(message.body, { may_be_empty: !message.generate, left })
   const kept = leaseUntilLeft(ctx.budget, answersOf(principal.org_id), left)
   const call = {
-    ...{ principal, request_id, body, lease, kept, generate: message.generate, error_event: false },
+    principal,
+    request_id,
+    body,
+    lease,
+    kept,
+    generate: message.generate,
+    error_event: false,
     cachedContext: (response_id: string) => cache.get(response_id, owner),
     cancelled: active.cancel.signal,
   }

@@ -156,7 +156,8 @@ function moveOf({ job, outcome }: Decided, now: Date): Move {
   switch (status) {
     case 'failed':
       return {
-        ...{ job, outcome },
+        job,
+        outcome,
         set: {
           ...common,
           ...ended,

@@ -68,7 +68,9 @@ export function observeMove(
   if (job.status === 'completed')
     billingMetrics(ctx.metrics).charged.of('video', job.model, job.currency).add(asNumber(job.cost))
   const attributes = {
-    ...{ 'kinora.video_id': job.id, 'kinora.model': job.model, 'kinora.video.status': job.status },
+    'kinora.video_id': job.id,
+    'kinora.model': job.model,
+    'kinora.video.status': job.status,
     ...(job.attempt?.engine != null && { 'kinora.engine': job.attempt.engine }),
   }
   ctx.tracing

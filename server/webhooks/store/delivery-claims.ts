@@ -11,7 +11,10 @@ const PENDING: QueueTable = { table: 'event_deliveries', due: 'next_try_at', ope
 
 /** For metrics. */
 export const observedDeliveryQueue: ObservedQueue = {
-  ...{ ...PENDING, queue: DELIVERY_QUEUE, state: sql`state`, states: ['pending'] },
+  ...PENDING,
+  queue: DELIVERY_QUEUE,
+  state: sql`state`,
+  states: ['pending'],
   created: sql`(select e.created_at from events e where e.id = event_id)`,
 }
 

@@ -26,9 +26,21 @@ async function fill(count: number): Promise<{ org_id: string; endpoints: string[
     const id = newId('webhook_endpoint')
     const until = new Date(NOW.getTime() - (count - n) * 60_000)
     const endpoint: EndpointRow = {
-      ...{ id, org_id, name: id, url: 'https://example.com/', created_at: NOW, updated_at: NOW },
-      ...{ event_types: [], low_balance: 0n, listens_since: NOW, disabled_reason: null, failing_since: null },
-      ...{ secret: '', secret_hint: '', previous_secret: null, previous_secret_until: null },
+      id,
+      org_id,
+      name: id,
+      url: 'https://example.com/',
+      created_at: NOW,
+      updated_at: NOW,
+      event_types: [],
+      low_balance: 0n,
+      listens_since: NOW,
+      disabled_reason: null,
+      failing_since: null,
+      secret: '',
+      secret_hint: '',
+      previous_secret: null,
+      previous_secret_until: null,
     }
     await database.db.transaction().execute((tx) => insertEndpoint(tx, endpoint))
     await insertBacklog(database, { org_id, endpoint_id: id, count: 8, until })

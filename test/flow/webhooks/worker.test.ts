@@ -27,7 +27,9 @@ afterEach(async () => assert.deepEqual(await webhooks.app.audit(), {}))
 /** Records events of jobs that do not exist, in one transaction, and announces them. */
 async function happen({ app, person }: Pick<WebhooksApp, 'app' | 'person'>, count: number): Promise<void> {
   const events = Array.from({ length: count }, () => ({
-    ...{ org_id: person.org_id, type: 'video.completed' as const, subject_id: newId('video') },
+    org_id: person.org_id,
+    type: 'video.completed' as const,
+    subject_id: newId('video'),
   }))
   await app.ctx.db.transaction().execute((tx) => recordEvents(tx, events, app.clock.now()))
   app.ctx.changes.announce(RECLAIMED_TOPIC, DELIVERY_QUEUE)

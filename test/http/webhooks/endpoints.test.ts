@@ -26,13 +26,19 @@ test('200 on creation with the secret, which is shown here and never again, and 
   assert.match(id, /^whe_[0-9A-Z]{26}$/)
   assert.match(signing_secret, /^whsec_[A-Za-z0-9+/]{43}=$/)
   assert.deepEqual(rest, {
-    ...{ object: 'webhook_endpoint', name: BODY.name, url: BODY.url, event_types: ['video.completed', 'balance.low'] },
+    object: 'webhook_endpoint',
+    name: BODY.name,
+    url: BODY.url,
+    event_types: ['video.completed', 'balance.low'],
     ...{
       low_balance: '10.00000000',
       updated_at: created_at,
       signing_secret_hint: `whsec_...${signing_secret.slice(-4)}`,
     },
-    ...{ enabled: true, disabled_reason: null, failing_since: null, previous_secret_until: null },
+    enabled: true,
+    disabled_reason: null,
+    failing_since: null,
+    previous_secret_until: null,
   })
   const read = await send(app, 'GET', `${PATH}/${id}`, { key: owner.key })
   assert.deepEqual(read.body, { id, created_at, ...rest })
@@ -126,7 +132,9 @@ test('403 for members, by key and by login, whatever they ask', async () => {
       ['DELETE', `${PATH}/${body.id}`, undefined],
     ] as const) {
       assertRefused(await send(app, method, path, caller, sent), {
-        ...{ status: 403, type: 'permission_error', code: 'permission_denied' },
+        status: 403,
+        type: 'permission_error',
+        code: 'permission_denied',
       })
     }
   }

@@ -64,7 +64,9 @@ export async function startWebhooksApp(options: Parameters<typeof startApp>[0] =
   const app = await startApp({ config: WEBHOOKS_CONFIG, ...options })
   const [person, receiver] = [await newCustomer(app), await startReceiver()]
   return {
-    ...{ app, person, receiver },
+    app,
+    person,
+    receiver,
     async close() {
       await app.close()
       await receiver.close()

@@ -63,8 +63,18 @@ function viewOf(found: Found, { config, now }: { config: Config; now: Date }) {
   const { status, progress, created_at, finished_at } = job
   return {
     object: 'video_job',
-    ...{ id, organization_id, organization, user_id, key_id, request_id, model, seconds, aspect_ratio },
-    ...{ cost: formatMoney(cost), currency, inputs: inputs.map(({ role, file_id }) => ({ role, file_id })) },
+    id,
+    organization_id,
+    organization,
+    user_id,
+    key_id,
+    request_id,
+    model,
+    seconds,
+    aspect_ratio,
+    cost: formatMoney(cost),
+    currency,
+    inputs: inputs.map(({ role, file_id }) => ({ role, file_id })),
     ...{
       status,
       progress,
@@ -77,7 +87,11 @@ function viewOf(found: Found, { config, now }: { config: Config; now: Date }) {
     next_step: nextStepOf(job),
     stages: stagesOf(job),
     moderation: moderation.map(({ stage, verdict, categories, engine, created_at }) => ({
-      ...{ stage, verdict, categories, engine, created_at },
+      stage,
+      verdict,
+      categories,
+      engine,
+      created_at,
     })),
     attempts: attempts.map(attemptView),
     hold: hold && { ...hold, amount: formatMoney(hold.amount) },
@@ -114,8 +128,21 @@ function attemptView({ id, number, state, paid, engine, engine_address, ticket, 
   const { ended_because: last_error, engine_status, created_at: started_at, answered_at } = attempt
   const { last_heard_at, missing_since, delivered_at, ended_at } = attempt
   return {
-    ...{ id, number, state, paid, engine, engine_address, ticket, engine_status, last_error },
-    ...{ started_at, answered_at, last_heard_at, missing_since, delivered_at, ended_at },
+    id,
+    number,
+    state,
+    paid,
+    engine,
+    engine_address,
+    ticket,
+    engine_status,
+    last_error,
+    started_at,
+    answered_at,
+    last_heard_at,
+    missing_since,
+    delivered_at,
+    ended_at,
   }
 }
 

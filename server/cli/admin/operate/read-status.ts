@@ -83,9 +83,12 @@ function nodeView(node: NodeRow, { processes, now }: { processes: readonly Proce
       reason: state === 'not_ready' ? unfit!.state.reason! : null,
     },
     migration: own[0]?.state.migration ?? null,
-    ...{ processes: node.processes, reporting: reporting.length },
+    processes: node.processes,
+    reporting: reporting.length,
     loop_delay_ms: Math.max(0, ...own.map((each) => each.state.loop_delay_ms ?? 0)),
-    ...{ disk_free_bytes: own[0]?.state.disk_free_bytes ?? null, started_at, seen_at },
+    disk_free_bytes: own[0]?.state.disk_free_bytes ?? null,
+    started_at,
+    seen_at,
   }
 }
 
@@ -115,7 +118,8 @@ function enginesOf(
       state: paused?.state ?? 'running',
       breaker: open?.breaker ?? 'closed',
       running: worst.family === 'video' ? running : null,
-      ...{ processes: views.length, failing_processes: views.filter(({ failures }) => failures > 0).length },
+      processes: views.length,
+      failing_processes: views.filter(({ failures }) => failures > 0).length,
     }
   })
 }

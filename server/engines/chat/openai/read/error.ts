@@ -27,7 +27,9 @@ export function errorObjectError(
   )
   const isLate = begun && (kind === 'rejected' || kind === 'context_length')
   return new EngineError(isLate ? 'failed' : kind, 'The model server reports an error.', {
-    ...{ reason, engine_code, needs_operator },
+    reason,
+    engine_code,
+    needs_operator,
     ...(!begun && { tokens, param, refused_form }),
   })
 }
