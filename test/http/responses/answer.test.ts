@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { RESPONSE_MEMBERS, type Wire } from '../../support/data/response-grammar.ts'
+import { RESPONSE_MEMBERS } from '../../support/data/response-grammar.ts'
 import type { TestPerson } from '../../support/http/app.ts'
 import {
   canariesIn,
