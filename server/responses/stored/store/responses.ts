@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { type ColumnType, type Generated, sql } from 'kysely'
-import { joinInTurns } from '../../../platform/bytes.ts'
 import type { Db } from '../../../platform/db/db.ts'
+import { joinInTurns } from '../../../platform/json/bytes.ts'
 import { writeJson } from '../../../platform/json/write.ts'
 import type { Item, OutputItem } from '../../schema/items.ts'
 import type { CreateResponse, ResponseObject, ResponseStatus } from '../../schema/response.ts'
