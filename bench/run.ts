@@ -67,8 +67,15 @@ async function main(args: string[]): Promise<number> {
   const { quick, strict } = values
   const base = newBase(quick ? tmpdir() : RESULTS, values.name ?? (names.length > 0 ? names.join('-') : 'all'), now)
   const results: Results = {
-    ...{ schema: 1, name: base.slice(base.lastIndexOf('/') + 1), started_at: now.toISOString(), seconds: 0, quick },
-    ...{ commit: commitFacts(), machine: machineFacts(), refused: null, rows: [] },
+    schema: 1,
+    name: base.slice(base.lastIndexOf('/') + 1),
+    started_at: now.toISOString(),
+    seconds: 0,
+    quick,
+    commit: commitFacts(),
+    machine: machineFacts(),
+    refused: null,
+    rows: [],
   }
   for (const bench of chosen) {
     await measure(bench, { results, base, strict })

@@ -136,7 +136,9 @@ async function assemble(options: AppOptions, stops: AsyncDisposableStack): Promi
   const operations = openOperations(ctx, { ...options, ...health, sightings }, stops)
   const answered = answeredBy(config.role, [...routes, ...openApiRoutes(routes)])
   const http = buildHttp(ctx, answered, {
-    ...{ who: identity.authenticator, sockets, stop: () => state.stop },
+    who: identity.authenticator,
+    sockets,
+    stop: () => state.stop,
     on_refused: operations?.refusals.count,
   })
   const prepareReload = (next: NextSettings): PreparedReload => {

@@ -7,6 +7,7 @@ import { type Clock, unixSeconds } from './platform/clock.ts'
 import { type Database, outageOf } from './platform/db/db.ts'
 import { requireUsable } from './platform/db/usable.ts'
 import { freshCache } from './platform/fresh-cache.ts'
+import { withTimeout } from './platform/timeout.ts'
 import { takingTurnsAs } from './platform/turns.ts'
 
 /** The states of what a process needs, as `/readyz` names them. */
@@ -67,7 +68,7 @@ export function healthRoutes({
       internal: true,
       response: AliveView,
       async handle(_ctx, { reply }) {
-        const { database, storage } = await within(ALIVE_MS, check(), () => NOT_ANSWERED)
+        const { database, storage } = await withTimeout(ALIVE_MS, check(), () => NOT_ANSWERED)
         return reply.header('cache-control', 'no-store').send({ status: 'ok', database, storage })
       },
     }),
@@ -225,13 +226,4 @@ function bounded<T>(
     running ??= begin()
     return Promise.race([running.ended, running.limit.then(late)])
   }
-}
-
-/** What `work` resolves to, or what `late` gives when it takes longer. */
-function within<T>(limit_ms: number, work: Promise<T>, late: () => T): Promise<T> {
-  let timer: NodeJS.Timeout | undefined
-  const limit = new Promise<T>((resolve) => {
-    timer = setTimeout(() => resolve(late()), limit_ms)
-  })
-  return Promise.race([work, limit]).finally(() => clearTimeout(timer))
 }

@@ -31,8 +31,13 @@ const unmetered: Meter = {
   async close() {},
 }
 const principal: Principal = {
-  ...{ org_id, user_id, role: 'owner', plan: 'bench', via: 'api_key' },
-  ...{ key_id: null, session_id: null },
+  org_id,
+  user_id,
+  role: 'owner',
+  plan: 'bench',
+  via: 'api_key',
+  key_id: null,
+  session_id: null,
 }
 const ctx = context()
 const live = Object.assign(ctx, { use: () => ({ ctx, end: () => {} }) })

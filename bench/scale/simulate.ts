@@ -63,8 +63,13 @@ export function fewestMachines(pool: Pool, { cores, peak, seed }: { cores: numbe
     const reduced = runDay(pool, { capacity: machines * cores, missing: cores, peak, seed })
     if (reduced.max > WAIT_SECONDS_MAX) continue
     return {
-      ...{ pool: pool.name, mean_cores: pool.mean_cores, machines, cores },
-      ...{ waited_max: whole.max, waited_p999: whole.p999, waited_without_one: reduced.max },
+      pool: pool.name,
+      mean_cores: pool.mean_cores,
+      machines,
+      cores,
+      waited_max: whole.max,
+      waited_p999: whole.p999,
+      waited_without_one: reduced.max,
     }
   }
 }

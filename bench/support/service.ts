@@ -56,8 +56,15 @@ export async function startService(
     [run.organization_id, run.user_id],
   )
   return {
-    ...{ url, dir, pid: child.pid!, postgres_pid: postmasterOf(dir), db, pool },
-    ...{ api_key: run.api_key, org_id: run.organization_id, user_id: run.user_id },
+    url,
+    dir,
+    pid: child.pid!,
+    postgres_pid: postmasterOf(dir),
+    db,
+    pool,
+    api_key: run.api_key,
+    org_id: run.organization_id,
+    user_id: run.user_id,
     async stop() {
       await close()
       await end(child)

@@ -29,11 +29,18 @@ export async function run(): Promise<Row[]> {
     const name = 'Video pipeline, instant engine, jobs of one organization submitted and run'
     return [
       rowOf({
-        ...{ name, unit: 'jobs/s', better: 'higher', rounds: ratesOf(one), limit: 800 },
+        name,
+        unit: 'jobs/s',
+        better: 'higher',
+        rounds: ratesOf(one),
+        limit: 800,
         yardsticks: [{ name: `jobs of ${ORGANIZATIONS} organizations`, rounds: ratesOf(many), ratio_limit: 0.9 }],
       }),
       rowOf({
-        ...{ name: `${name}, Node and PostgreSQL`, unit: 'µs CPU', rounds: costsOf(one), limit: 2000 },
+        name: `${name}, Node and PostgreSQL`,
+        unit: 'µs CPU',
+        rounds: costsOf(one),
+        limit: 2000,
         yardsticks: [{ name: `jobs of ${ORGANIZATIONS} organizations`, rounds: costsOf(many) }],
       }),
       rowOf({ name: `${name}, PostgreSQL`, unit: 'µs CPU', rounds: one.map(({ each }) => each.postgres) }),
@@ -76,11 +83,16 @@ async function heldSnapshot(service: BenchService, before: readonly Measured[]):
   const name = `Video pipeline, at the end of ${SNAPSHOT_SECONDS} s with a snapshot held open`
   return [
     rowOf({
-      ...{ name, unit: 'jobs/s', better: 'higher', rounds: ratesOf(last) },
+      name,
+      unit: 'jobs/s',
+      better: 'higher',
+      rounds: ratesOf(last),
       yardsticks: [{ name: 'before', rounds: ratesOf(before), ratio_limit: 0.9 }],
     }),
     rowOf({
-      ...{ name: `${name}, Node and PostgreSQL`, unit: 'µs CPU', rounds: costsOf(last) },
+      name: `${name}, Node and PostgreSQL`,
+      unit: 'µs CPU',
+      rounds: costsOf(last),
       yardsticks: [{ name: 'before', rounds: costsOf(before) }],
     }),
   ]

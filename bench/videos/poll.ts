@@ -48,7 +48,9 @@ export async function run(): Promise<Row[]> {
       rowOf({ name: 'GET /v1/videos/{id}, Node', unit, rounds: polled.own, yardsticks }),
       rowOf({ name: 'GET /v1/videos/{id}, 304, Node', unit, rounds: polled.unchanged, yardsticks }),
       rowOf({
-        ...{ name: 'GET /v1/videos/{id}, one of two processes, Node', unit, rounds: polled.several },
+        name: 'GET /v1/videos/{id}, one of two processes, Node',
+        unit,
+        rounds: polled.several,
         yardsticks: [{ name: 'the only process', rounds: polled.own }],
       }),
     ]

@@ -23,7 +23,13 @@ export function newFailure(status: number, code: string, details: Details = {}):
   const retry_at_ms = retry_after_seconds === null ? null : Date.now() + retry_after_seconds * 1000
   return Object.assign(new Error(`${code} (${status})`, { cause }), {
     failure: true as const,
-    ...{ status, code, type, param, request_id, retry_after_seconds, retry_at_ms },
+    status,
+    code,
+    type,
+    param,
+    request_id,
+    retry_after_seconds,
+    retry_at_ms,
   })
 }
 

@@ -116,14 +116,12 @@ function useColumns(actions: Actions): Column<StoredFile>[] {
       className: 'whitespace-nowrap',
       cell: ({ bytes: size }) => bytes(size),
     },
-    {
-      key: 'maker',
-      header: t('column_maker'),
-      cell: ({ id }) => <MakerName maker={actions.makers.get(id)} />,
-    },
+    { key: 'maker', header: t('column_maker'), cell: ({ id }) => <MakerName maker={actions.makers.get(id)} /> },
     // Where the table is narrow, and no card, its other columns have room.
     {
-      ...{ key: 'created', header: t('column_created'), className: '@min-[40rem]/table:@max-[52rem]/table:hidden' },
+      key: 'created',
+      header: t('column_created'),
+      className: '@min-[40rem]/table:@max-[52rem]/table:hidden',
       cell: ({ created_at }) => <DateTime at={created_at} />,
     },
     { key: 'expires', header: t('column_expires'), cell: ({ expires_at }) => <DateTime at={expires_at} relative /> },
@@ -193,7 +191,10 @@ function FileMenu({ file, onShow, onDelete, makers, mayDelete }: Actions & { fil
         { label: t('copy_id'), icon: <Copy />, onSelect: () => void copy() },
         'line',
         {
-          ...{ label: t('delete'), icon: <Trash2 />, danger: true, onSelect: () => onDelete(file) },
+          label: t('delete'),
+          icon: <Trash2 />,
+          danger: true,
+          onSelect: () => onDelete(file),
           ...(!mayDelete(makers.get(file.id)) && { disabled: true, hint: kit('delete_own_only') }),
         },
       ]}

@@ -4,8 +4,15 @@ import { boundsOf, daysOf, lastDays } from './period.ts'
 import { byCost, chartDays, SERIES_MAX, seriesOf, type UsageSum } from './series.ts'
 
 const sum = (group: string | null, amount: string, subgroup: string | null = null): UsageSum => ({
-  ...{ group, subgroup, amount, name: null, subgroup_name: null },
-  ...{ charges: 1, video_seconds: 0, input_tokens: 0, output_tokens: 0 },
+  group,
+  subgroup,
+  amount,
+  name: null,
+  subgroup_name: null,
+  charges: 1,
+  video_seconds: 0,
+  input_tokens: 0,
+  output_tokens: 0,
 })
 
 test('a period has each of its days once, across months and leap days', () => {

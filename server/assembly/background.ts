@@ -4,7 +4,6 @@ import { auditSweep } from '../audit/audit.ts'
 import { storageSweep } from '../billing/storage/gate.ts'
 import type { Context, LiveContext } from '../context.ts'
 import { conversationSweep } from '../conversations/remove.ts'
-import { deliveryQueue } from '../events/store/delivery-claims.ts'
 import type { KnownBlobs } from '../files/installation.ts'
 import { filesSweep, orphanSweep, stagedSweep } from '../files/retention.ts'
 import { knownFileBlobs, NAMED_FILE_BLOBS } from '../files/store/files.ts'
@@ -26,6 +25,7 @@ import { findKnownBlobs, NAMED_VIDEO_BLOBS } from '../videos/render/store.ts'
 import { videoSweeps } from '../videos/retention.ts'
 import type { Variants } from '../videos/variants/prepare.ts'
 import { startDeliveryConsumer } from '../webhooks/delivery-consumer.ts'
+import { deliveryQueue } from '../webhooks/store/delivery-claims.ts'
 import { webhookSweeps } from '../webhooks/sweeps.ts'
 
 export type Background = { stop(): Promise<void> }
@@ -72,7 +72,9 @@ export function startBackground(
 /** Reclaims the rows of processes that died. */
 function watchForDead({ db, changes, log }: Context): { stop(): Promise<void> } {
   return watchConsumers({
-    ...{ db, changes, queues: [...videoQueues, responseQueue, deliveryQueue] },
+    db,
+    changes,
+    queues: [...videoQueues, responseQueue, deliveryQueue],
     on_released: (count) => log.warn('rows_reclaimed', { count }),
     on_error: (error) => log.error('queue_failed', { error }),
   })

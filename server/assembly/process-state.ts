@@ -28,7 +28,11 @@ export function processDescription(
       delay.reset()
       const reason = unreadyReason(found, { stopping: isStopping() })
       return {
-        ...{ version: VERSION, migration, ready: reason === null, reason, loop_delay_ms },
+        version: VERSION,
+        migration,
+        ready: reason === null,
+        reason,
+        loop_delay_ms,
         storage: { kind: store.kind, state: found.storage },
         disk_free_bytes: disk && disk.bavail * disk.bsize,
         engines: enginesOf(ctx),
@@ -49,7 +53,10 @@ function enginesOf({ config, engines, metrics, clock }: LiveContext): EngineStat
   ): EngineState => {
     const failed = calls.failuresOf(about.name)
     return {
-      ...{ ...about, slots, breaker: breakerOf(states), failures: failed?.failures ?? 0 },
+      ...about,
+      slots,
+      breaker: breakerOf(states),
+      failures: failed?.failures ?? 0,
       failing_since: failed && at(failed.since_ms),
       last_failed_at: failed && at(failed.last_ms),
       last_error: failed?.error ?? null,

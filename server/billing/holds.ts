@@ -65,7 +65,14 @@ export async function settleHolds(
 ): Promise<void> {
   if (captured.length + released.length === 0) return
   const charges = captured.map(({ id: job_id, org_id, user_id, key_id, request_id, model, seconds }) => ({
-    ...{ id: newId('entry', now), job_id, org_id, user_id, key_id, request_id, model, seconds },
+    id: newId('entry', now),
+    job_id,
+    org_id,
+    user_id,
+    key_id,
+    request_id,
+    model,
+    seconds,
   }))
   const settled = await settleHoldsOf(tx, { charges, released, now })
   const missing = [...captured.map(({ id }) => id), ...released].filter((id) => !settled.has(id))

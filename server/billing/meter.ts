@@ -4,6 +4,7 @@ import { isDatabaseDown } from '../platform/db/db.ts'
 import { ApiError, overloaded } from '../platform/errors.ts'
 import { freshCache } from '../platform/fresh-cache.ts'
 import { newId } from '../platform/ids.ts'
+import { withTimeout } from '../platform/timeout.ts'
 import { takingTurnsAs } from '../platform/turns.ts'
 import { chargeUsages, findAccount } from './store.ts'
 
@@ -195,15 +196,9 @@ async function attempt(
   statement_ms: number,
 ): Promise<Array<{ org_id: string; balance: bigint }>> {
   const rows = group.map(({ row }) => row)
-  let timer: NodeJS.Timeout | undefined
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new LateStatement('the database has not answered in time')), statement_ms)
+  return withTimeout(statement_ms, chargeUsages(db, rows), () => {
+    throw new LateStatement('the database has not answered in time')
   })
-  try {
-    return await Promise.race([chargeUsages(db, rows), late])
-  } finally {
-    clearTimeout(timer)
-  }
 }
 
 class LateStatement extends Error {

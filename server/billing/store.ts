@@ -1,6 +1,6 @@
 import { type Generated, sql } from 'kysely'
-import { balanceEvents } from '../events/store/events.ts'
 import type { Db, Tx } from '../platform/db/db.ts'
+import { balanceEvents } from '../webhooks/store/events.ts'
 
 export type AccountRow = { org_id: string; balance: bigint; held: bigint; running: number }
 

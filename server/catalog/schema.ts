@@ -48,7 +48,8 @@ export function chatModelView(
       description,
     },
     test_model: (typeof model.engine === 'string' ? model.engine : model.engine.kind) === 'sandbox',
-    ...{ context_length, max_output_tokens },
+    context_length,
+    max_output_tokens,
     ...{
       capabilities: [...model.capabilities],
       reasoning_efforts: [...model.reasoning_efforts],

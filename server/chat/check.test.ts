@@ -64,7 +64,10 @@ const MODEL: ChatModelConfig = {
     context_length: null,
     max_output_tokens: 100,
   },
-  ...{ capabilities: [], reasoning_efforts: ['low', 'high'], default_reasoning_effort: null, extra_params: [] },
+  capabilities: [],
+  reasoning_efforts: ['low', 'high'],
+  default_reasoning_effort: null,
+  extra_params: [],
   ...{
     n: 'native' as const,
     hash_user: false,

@@ -10,7 +10,10 @@ export function engineFailure(log: Pick<Log, 'warn' | 'error'>, exchange: Failed
   const { model, request_id } = exchange
   const { kind, tokens, retry_after_seconds, engine_code } = error
   log.warn('chat_engine_failed', {
-    ...{ request_id, code: kind, engine: model.id, detail: withReason(error) },
+    request_id,
+    code: kind,
+    engine: model.id,
+    detail: withReason(error),
     ...(engine_code !== undefined && { engine_code }),
   })
   switch (kind) {

@@ -276,7 +276,11 @@ async function charge({ ctx, meter, exchange, produced, left }: Run): Promise<To
       ? withReasoning(reported, exchange.model, produced)
       : await countUsage(exchange, produced, left.aborted)
   await meter.charge({
-    ...{ request_id, org_id, user_id, key_id, model: model.id },
+    request_id,
+    org_id,
+    user_id,
+    key_id,
+    model: model.id,
     input_tokens: usage.input,
     cached_input_tokens: usage.cached_input,
     output_tokens: usage.output,

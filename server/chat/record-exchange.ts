@@ -79,7 +79,10 @@ function cellsOf(metrics: Metrics, model: ChatModelConfig): ModelCells {
   if (found === undefined) {
     const engine = entryOptions(model.engine).kind
     const call = callRecorder(metrics, {
-      ...{ family: 'chat', engine, model: model.id, call: 'generate' },
+      family: 'chat',
+      engine,
+      model: model.id,
+      call: 'generate',
       name: engineName({ model: model.id, id: null }),
     })
     found = { engine, call, first_output: first_output.of(model.id) }

@@ -5,7 +5,9 @@ import { storableEvents } from './storable-events.ts'
 
 const text = (text: string, choice = 0): ChatEvent => ({ type: 'text-delta', choice, text })
 const call = (index: number, text: string): ChatEvent => ({
-  ...{ type: 'tool-call-delta', choice: 0, call: index },
+  type: 'tool-call-delta',
+  choice: 0,
+  call: index,
   arguments: text,
 })
 const finish = (choice = 0): ChatEvent => ({ type: 'finish', choice, reason: 'stop' })
@@ -43,7 +45,10 @@ test('tokens of log probabilities are repaired with their text', () => {
 
 test('extra content of a call is repaired, also in the names of its members', () => {
   const withExtra = (extra_content: Record<string, unknown>): ChatEvent => ({
-    ...{ type: 'tool-call-delta', choice: 0, call: 0, arguments: '{}' },
+    type: 'tool-call-delta',
+    choice: 0,
+    call: 0,
+    arguments: '{}',
     extra_content,
   })
   const whole = withExtra({ google: { thought_signature: 'c2ln', parts: [1, null, '\u{1f600}'] } })

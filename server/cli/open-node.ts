@@ -32,8 +32,14 @@ export async function openNode(
       const settings = withSecrets(config, secret, path)
       const { workers, role } = config
       const node = {
-        ...{ id: newId('node'), host_name: hostname(), data_dir: path, pid: process.pid, version: VERSION, role },
-        ...{ processes: processesOf(workers), connections: connectionsOf({ workers, pool: config.database.pool }) },
+        id: newId('node'),
+        host_name: hostname(),
+        data_dir: path,
+        pid: process.pid,
+        version: VERSION,
+        role,
+        processes: processesOf(workers),
+        connections: connectionsOf({ workers, pool: config.database.pool }),
         ...(await reloadable(settings)),
       }
       found = { node, settings }

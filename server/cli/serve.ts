@@ -136,15 +136,14 @@ async function start(config: Config, { log, stops, read, signal }: Start): Promi
   const skip = new AbortController()
   const taken = Promise.withResolvers<void>()
   const { node, database, settings } = await openNode(config, log, {
-    ...{ meanwhile: readService, waiting: { signal, answer: early.answer }, on_taken: taken.resolve },
+    meanwhile: readService,
+    waiting: { signal, answer: early.answer },
+    on_taken: taken.resolve,
   })
   stops.defer(database.stop)
   const [{ makeFirstRun, openService }, { warnAtStart }] = await readService()
   const { data_dir, url: database_url } = database
-  const boot: Boot = {
-    ...{ ...settings, database_url, blobs_dir: data_dir.blobs, work_dir: data_dir.work },
-    node_id: node.id,
-  }
+  const boot: Boot = { ...settings, database_url, blobs_dir: data_dir.blobs, work_dir: data_dir.work, node_id: node.id }
   const drain = { seconds: 0, skip: skip.signal }
   const app = await openService(boot, log, { background: backgroundOf(config), signal })
   // Metrics are served until the service is closed, so that a drain is seen.
@@ -170,7 +169,11 @@ async function start(config: Config, { log, stops, read, signal }: Start): Promi
   stops.defer(reloading.close)
   if (!http) drain.seconds = config.drain_seconds
   return {
-    ...{ url, metrics_url: metrics?.url ?? null, first_run, taken: taken.promise, reload: reloading.reload },
+    url,
+    metrics_url: metrics?.url ?? null,
+    first_run,
+    taken: taken.promise,
+    reload: reloading.reload,
     stop: () => stops.disposeAsync(),
     skipDrain: () => skip.abort(),
   }

@@ -122,7 +122,10 @@ export function complete(file: ConfigFile): FileSettings {
 function completeEngines({ engine, engines }: NonNullable<ConfigFile['video_models']>[number]) {
   if (engines === undefined) return [{ name: null, engine: engine as EngineEntry, weight: 1, max_renders: null }]
   return engines.map(({ name, engine: entry, weight = 1, max_renders = null }) => ({
-    ...{ name, engine: entry as EngineEntry, weight, max_renders },
+    name,
+    engine: entry as EngineEntry,
+    weight,
+    max_renders,
   }))
 }
 

@@ -35,7 +35,10 @@ export function estimateRoute(): Route {
       const spread = (of: 'total' | 'waiting') =>
         counted.length < RENDERS.least ? null : spreadOf(counted.map((each) => each[of]))
       return {
-        ...{ object: 'video_estimate', model, seconds, aspect_ratio },
+        object: 'video_estimate',
+        model,
+        seconds,
+        aspect_ratio,
         total_seconds: spread('total'),
         waiting_seconds: spread('waiting'),
       } satisfies Static<typeof EstimateView>

@@ -23,7 +23,8 @@ export const readPromptHelp: Route = route({
     const isOffered = entitledChatModels(config, principal.plan).some(({ id }) => id === help?.model)
     const instruction = own ?? help?.instruction
     return {
-      ...{ object: 'prompt_help', model },
+      object: 'prompt_help',
+      model,
       chat_model: isOffered ? help!.model : null,
       instruction: isOffered ? (engines.translation.available ? instruction! : `${instruction}\n${IN_ENGLISH}`) : null,
     } satisfies Static<typeof PromptHelpView>

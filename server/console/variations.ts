@@ -22,7 +22,11 @@ export function variationsRoute(gates: Gates): Route {
     headers: { 'idempotent-replayed': 'sometimes' },
     errors: CREATE_ERRORS,
     example: {
-      ...{ count: 3, model: 'storyboard-1', prompt: 'A paper boat on a calm lake.', seconds: 5, aspect_ratio: '16:9' },
+      count: 3,
+      model: 'storyboard-1',
+      prompt: 'A paper boat on a calm lake.',
+      seconds: 5,
+      aspect_ratio: '16:9',
     },
     async handle(ctx, { principal, request, reply }) {
       const { id: request_id, body, headers } = request

@@ -42,8 +42,18 @@ const CONVERSATIONS_MAX = 2000
 const TURNS = { limit: 50, page_bytes: 1024 * 1024 }
 
 const NEW_SETTINGS: ConversationSettings = {
-  ...{ model: 'sandbox-1', system: '', temperature: '', top_p: '', max_tokens: '', stop: '', seed: '' },
-  ...{ reasoning_effort: '', response_format: 'text', schema_name: 'answer', schema: '', tools: '' },
+  model: 'sandbox-1',
+  system: '',
+  temperature: '',
+  top_p: '',
+  max_tokens: '',
+  stop: '',
+  seed: '',
+  reasoning_effort: '',
+  response_format: 'text',
+  schema_name: 'answer',
+  schema: '',
+  tools: '',
 }
 
 /** A search reads what the person has ever asked: one of an organization at a time, and few of all. */
@@ -182,8 +192,17 @@ function turnView(row: TurnRow): TurnView {
   const tokens = { input_tokens, cached_input_tokens, output_tokens, reasoning_tokens }
   const { error, incomplete_details } = body
   return {
-    ...{ id, object: 'conversation.turn', created_at: unixSeconds(created_at), model, status, previous_response_id },
-    ...{ error, incomplete_details, input, output, request_id },
+    id,
+    object: 'conversation.turn',
+    created_at: unixSeconds(created_at),
+    model,
+    status,
+    previous_response_id,
+    error,
+    incomplete_details,
+    input,
+    output,
+    request_id,
     charge:
       charged === null ? null : { amount: formatMoney(charged), ...(tokens as Record<keyof typeof tokens, number>) },
   }

@@ -8,7 +8,8 @@ const env = { work_dir: '/tmp' }
 const kindsOf = (family: 'video' | 'chat') => [...engineSchemas(family).keys()].join(', ')
 /** A model with one engine. */
 const sole = (id: string, engine: EngineEntry) => ({
-  ...{ id, engines: [{ name: null, engine, weight: 1, max_renders: null }] },
+  id,
+  engines: [{ name: null, engine, weight: 1, max_renders: null }],
 })
 const h3 = { kind: 'videos-api', dialect: 'sglang', base_url: 'http://h3:30000' }
 

@@ -178,7 +178,9 @@ function servePools(models: readonly VideoModelEntry[], building: Building): Map
     models.map(({ id, engines }) => {
       const members = engines.map(({ name, engine, weight, max_renders }) => ({
         ...serveOne({ id, engine }),
-        ...{ id: name, weight, renders_max: max_renders },
+        id: name,
+        weight,
+        renders_max: max_renders,
       }))
       return [id, enginePool(members)]
     }),

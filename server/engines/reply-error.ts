@@ -1,6 +1,7 @@
 import { asRecord, isRecord, jsonIn } from '../platform/json/record.ts'
 import { OutboundError } from '../platform/outbound/error.ts'
 import type { OutboundReply } from '../platform/outbound/exchange.ts'
+import { retryAfterSeconds } from '../platform/outbound/retry-after.ts'
 import { EngineError, type EngineErrorKind } from './engine-error.ts'
 import { meaningOfCode, plainWord } from './error-words.ts'
 
@@ -41,17 +42,6 @@ export function statusError(status: number, headers: OutboundReply['headers'], b
 /** A reply that cannot be read, which leaves open what became of the work. */
 export function unreadableReply(what: string): EngineError {
   return new EngineError('transient', `The engine's reply cannot be read: ${what}.`, { engine_code: 'unreadable' })
-}
-
-/** The wait an engine asks for, in seconds: `retry-after` as a number or as a date against the reply's own `date`. At most an hour. */
-export function retryAfterSeconds(headers: OutboundReply['headers']): number | undefined {
-  const value = headers['retry-after']
-  if (typeof value !== 'string') return undefined
-  const date = headers.date
-  const seconds = /^\d+(\.\d+)?$/.test(value.trim())
-    ? Number(value)
-    : (Date.parse(value) - Date.parse(typeof date === 'string' ? date : '')) / 1000
-  return Number.isFinite(seconds) && seconds >= 0 ? Math.min(seconds, 3600) : undefined
 }
 
 export const MEDIA_PARAM =

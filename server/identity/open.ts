@@ -58,7 +58,9 @@ export async function openIdentity(deps: {
   const monotonic = deps.monotonic ?? (() => performance.now())
   const callers = openCallers({ db, clock, log, cookie, monotonic })
   const login: LoginContext = {
-    ...{ db, clock, cookie },
+    db,
+    clock,
+    cookie,
     get secrets() {
       return secretsNow()
     },

@@ -67,10 +67,13 @@ export function openShares({
     count += by
   }
   const mayBegin = (owner: string) => (running.get(owner) ?? 0) < each
+  /** Not twice in a row while others wait. */
+  let last: string | undefined
   const startNext = () => {
     while (count < all) {
-      const next = waiting.take(mayBegin)
+      const next = waiting.take((owner) => owner !== last && mayBegin(owner)) ?? waiting.take(mayBegin)
       if (!next) return
+      last = next.owner
       change(next.owner, 1)
       next.item()
     }

@@ -87,7 +87,9 @@ export function openLog(level: string, destination: { write(line: string): void 
   const flush = () => buffered?.flush()
   const writeError = write('error')
   const log: OpenLog = {
-    ...{ debug: write('debug'), info: write('info'), warn: write('warn') },
+    debug: write('debug'),
+    info: write('info'),
+    warn: write('warn'),
     error(event, fields) {
       writeError(event, fields)
       flush()

@@ -55,4 +55,18 @@ export const responseInvariants: readonly Invariant[] = [
       where r.background and (r.finished_at is null or r.finished_at > ${now}::timestamptz - interval '1 day')
       group by r.id having count(last.event) <> case when r.finished_at is null then 0 else 1 end`,
   },
+  {
+    invariant: 'I31',
+    title: 'a background response that ended has its event where somebody listened',
+    broken: (now) => sql`
+      select r.id from responses r join webhook_endpoints w on w.org_id = r.org_id and 'response.' || r.status = any(w.event_types)
+      where r.background and r.finished_at > greatest(w.listens_since + interval '1 minute', ${now}::timestamptz - interval '29 days')
+        and not exists (select from events e where e.subject_id = r.id and e.type = 'response.' || r.status)`,
+  },
+  {
+    invariant: 'I31',
+    title: 'an event about a response that is still there has its status',
+    broken: () => sql`
+      select e.id from events e join responses t on t.id = e.subject_id where e.type <> 'response.' || t.status`,
+  },
 ]

@@ -140,4 +140,18 @@ export const videoInvariants: readonly Invariant[] = [
         union all select org_id, - bytes from stored_bytes where kind = 'records') as each
       group by org_id having sum(bytes) <> 0`,
   },
+  {
+    invariant: 'I31',
+    title: 'a video job that ended has its event where somebody listened',
+    broken: (now) => sql`
+      select j.id from video_jobs j join webhook_endpoints w on w.org_id = j.org_id and 'video.' || j.status = any(w.event_types)
+      where j.finished_at > greatest(w.listens_since + interval '1 minute', ${now}::timestamptz - interval '29 days')
+        and not exists (select from events e where e.subject_id = j.id and e.type = 'video.' || j.status)`,
+  },
+  {
+    invariant: 'I31',
+    title: 'an event about a video job that is still there has its status',
+    broken: () => sql`
+      select e.id from events e join video_jobs t on t.id = e.subject_id where e.type <> 'video.' || t.status`,
+  },
 ]

@@ -41,7 +41,10 @@ export const videoModelRoutes: readonly Route[] = [listModels, readModel]
 function modelView(ctx: Pick<Context, 'config' | 'engines'>, model: VideoModelConfig): VideoModelView {
   const { id, name, description, per_second } = model
   return {
-    ...{ id, object: 'video_model', name, description },
+    id,
+    object: 'video_model',
+    name,
+    description,
     pricing: [{ resolution: '768p', per_second: formatMoney(per_second, 6), currency: ctx.config.currency }],
     ...capabilitiesView(poolCapabilities(ctx.engines.video.get(id)!)),
   }

@@ -1,12 +1,13 @@
 import type { LookupFunction } from 'node:net'
 import type { Context } from '../context.ts'
-import type { EventRow } from '../events/store/events.ts'
 import { publicPost } from '../platform/outbound/client.ts'
 import { OutboundError } from '../platform/outbound/error.ts'
 import { isLoopbackUrl, parsePublicUrl } from '../platform/outbound/guard.ts'
+import { retryAfterSeconds } from '../platform/outbound/retry-after.ts'
 import { signedMessage } from './message.ts'
 import { signingSecrets } from './secrets.ts'
-import type { EndpointRow } from './store.ts'
+import type { EndpointRow } from './store/endpoints.ts'
+import type { EventRow } from './store/events.ts'
 
 /** Why an attempt did not succeed, for the list of deliveries. */
 export const ATTEMPT_ERRORS = [
@@ -35,6 +36,8 @@ export type AttemptOptions = {
   lookup?: LookupFunction
 }
 
+/** The longest that a receiver may ask us to wait. */
+const RETRY_AFTER_SECONDS_MAX = 86_400
 /** How long a receiver may take to answer. */
 const ATTEMPT_MILLISECONDS = 15_000
 
@@ -64,10 +67,14 @@ export async function attempt(
   const message = signedMessage(event, secrets, now)
   try {
     const reply = await publicPost(url, {
-      ...{ ...message, ...options, https_only: true, trusted_origins, timeout_ms: ATTEMPT_MILLISECONDS },
+      ...message,
+      ...options,
+      https_only: true,
+      trusted_origins,
+      timeout_ms: ATTEMPT_MILLISECONDS,
     })
     const response = { headers: shownHeaders(reply.headers), body: beginningOf(reply.beginning) }
-    return { ...answered(reply.status, reply.headers['retry-after'], now), sent_at: now, response }
+    return { ...answered(reply.status, reply.headers), sent_at: now, response }
   } catch (error) {
     if (!(error instanceof OutboundError) || error.reason === 'aborted') throw error
     return failed(NO_ADDRESS.test(error.code ?? '') ? 'address_not_allowed' : FAULTS[error.reason], now)
@@ -103,21 +110,13 @@ function beginningOf(bytes: Uint8Array | null): string {
 
 function answered(
   status_code: number,
-  retry_after: string | string[] | undefined,
-  now: Date,
+  headers: Record<string, string | string[] | undefined>,
 ): Pick<DeliveryAttempt, 'status_code' | 'error' | 'retry_after_seconds'> {
   if (status_code >= 200 && status_code < 300) return { status_code, error: null, retry_after_seconds: null }
   const error = status_code >= 300 && status_code < 400 ? 'redirect' : 'status'
-  const asked = status_code === 429 || status_code === 503 ? secondsOf(retry_after, now) : null
-  return { status_code, error, retry_after_seconds: asked }
-}
-
-/** Seconds or a date, as HTTP has them; null for anything else. */
-function secondsOf(retry_after: string | string[] | undefined, now: Date): number | null {
-  const text = String(retry_after ?? '').trim()
-  if (/^\d{1,9}$/.test(text)) return Number(text)
-  const at = /^\w{3}, /.test(text) ? Date.parse(text) : Number.NaN
-  return Number.isNaN(at) ? null : Math.max(0, Math.ceil((at - now.getTime()) / 1000))
+  const asked =
+    status_code === 429 || status_code === 503 ? retryAfterSeconds(headers, RETRY_AFTER_SECONDS_MAX) : undefined
+  return { status_code, error, retry_after_seconds: asked ?? null }
 }
 
 const FAULTS: Readonly<Record<Exclude<OutboundError['reason'], 'aborted'>, AttemptError>> = {

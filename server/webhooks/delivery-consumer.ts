@@ -1,12 +1,12 @@
 import type { Context } from '../context.ts'
-import { DELIVERY_QUEUE } from '../events/event.ts'
-import { type ClaimedDelivery, deliveryClaims } from '../events/store/delivery-claims.ts'
 import { isDatabaseDown } from '../platform/db/db.ts'
 import { startConsumer } from '../platform/queue/consumer.ts'
 import type { Shares } from '../platform/queue/fair-claims.ts'
 import { takingTurnsAs } from '../platform/turns.ts'
 import type { AttemptOptions } from './attempt.ts'
 import { deliver } from './deliver.ts'
+import { DELIVERY_QUEUE } from './event.ts'
+import { type ClaimedDelivery, deliveryClaims } from './store/delivery-claims.ts'
 
 /** Events sent at a time by one process: to one endpoint, to those of one organization, and to all. */
 const SHARES: Shares = { owner: 8, organization: 32, all: 128 }
@@ -26,8 +26,15 @@ export function startDeliveryConsumer(
 ): DeliveryConsumer {
   const { db, clock, changes } = ctx
   return startConsumer<ClaimedDelivery>({
-    ...{ db, clock, changes, sole, consumer_id, queue: DELIVERY_QUEUE, claims: deliveryClaims(SHARES) },
-    ...{ concurrency: SHARES.all, stop_seconds: STOP_SECONDS },
+    db,
+    clock,
+    changes,
+    sole,
+    consumer_id,
+    queue: DELIVERY_QUEUE,
+    claims: deliveryClaims(SHARES),
+    concurrency: SHARES.all,
+    stop_seconds: STOP_SECONDS,
     async run(delivery, signal) {
       await takingTurnsAs(delivery.org_id, () => deliver(ctx, delivery, { ...options, signal }))
       return null

@@ -1,15 +1,5 @@
 import type { Static } from 'typebox'
 import type { Context } from '../context.ts'
-import { DELIVERY_QUEUE } from '../events/event.ts'
-import { hasDelivery, sendAgain } from '../events/store/deliveries.ts'
-import { skipPending } from '../events/store/skipped.ts'
-import {
-  deleteSubscription,
-  findSubscriptions,
-  insertSubscription,
-  type SubscriptionRow,
-  updateSubscription,
-} from '../events/store/subscriptions.ts'
 import { actorOf, recordActivity } from '../identity/activity/activity.ts'
 import type { Principal } from '../identity/caller/principal.ts'
 import { lockedRole, requireManager } from '../identity/members/members.ts'
@@ -22,8 +12,10 @@ import { parseMoney } from '../platform/money.ts'
 import { OutboundError } from '../platform/outbound/error.ts'
 import { RECLAIMED_TOPIC } from '../platform/queue/consumer.ts'
 import { requireAllowedUrl } from './attempt.ts'
+import { DELIVERY_QUEUE } from './event.ts'
 import type { CreateEndpoint, Redeliver, UpdateEndpoint } from './schema.ts'
 import { mintSecret, sealSecret, signingSecretHint } from './secrets.ts'
+import { hasDelivery, sendAgain } from './store/deliveries.ts'
 import {
   countEndpoints,
   deleteEndpoint,
@@ -32,7 +24,8 @@ import {
   insertEndpoint,
   lockEndpoint,
   updateEndpoint,
-} from './store.ts'
+} from './store/endpoints.ts'
+import { skipPending } from './store/skipped.ts'
 
 /** Endpoints of one organization. */
 const ENDPOINTS_MAX = 20
@@ -44,14 +37,12 @@ const OVERLAP_SECONDS = 86_400
 const FIRST_SKIP = { batches_max: 1 }
 const SKIP_BEFORE_START = { batches_max: 200 }
 
-export type SubscribedEndpoint = { endpoint: EndpointRow; subscription: SubscriptionRow }
-
 /** Creates an endpoint. `secret` is returned here and never again. Throws ApiError `permission_denied`, `invalid_value` or `conflict`. */
 export async function createEndpoint(
   ctx: Context,
   principal: Principal,
   body: Static<typeof CreateEndpoint>,
-): Promise<SubscribedEndpoint & { secret: string }> {
+): Promise<{ endpoint: EndpointRow; secret: string }> {
   requireManager(principal)
   const url = readUrl(ctx, body.url)
   const now = ctx.clock.now()
@@ -59,45 +50,47 @@ export async function createEndpoint(
   const id = newId('webhook_endpoint', now)
   const secret = mintSecret()
   const endpoint: EndpointRow = {
-    ...{ id, org_id, name: body.name, url, created_at: now, updated_at: now },
-    ...{ secret: sealSecret(ctx, id, secret), secret_hint: signingSecretHint(secret) },
-    ...{ previous_secret: null, previous_secret_until: null, disabled_reason: null, failing_since: null },
-  }
-  const subscription: SubscriptionRow = {
-    ...{ id, org_id, event_types: [...new Set(body.event_types)], enabled: true, since: now },
+    id,
+    org_id,
+    name: body.name,
+    url,
+    created_at: now,
+    updated_at: now,
+    event_types: [...new Set(body.event_types)],
+    listens_since: now,
     low_balance: body.low_balance === undefined ? LOW_BALANCE : parseMoney(body.low_balance)!,
+    secret: sealSecret(ctx, id, secret),
+    secret_hint: signingSecretHint(secret),
+    previous_secret: null,
+    previous_secret_until: null,
+    disabled_reason: null,
+    failing_since: null,
   }
   await ctx.db.transaction().execute(async (tx) => {
     requireManager(await lockedRole(tx, principal))
     if ((await countEndpoints(tx, org_id)) >= ENDPOINTS_MAX) {
       throw new ApiError('conflict', `An organization can have ${ENDPOINTS_MAX} webhook endpoints. Delete one first.`)
     }
-    await insertSubscription(tx, subscription)
     await insertEndpoint(tx, endpoint)
     await record(tx, principal, { done: 'create', endpoint, now })
   })
-  return { endpoint, subscription, secret }
+  return { endpoint, secret }
 }
 
 /** Throws ApiError `permission_denied`, and the one 404 for endpoints that are unknown, foreign or not even named like one. */
-export async function readEndpoint(
-  ctx: Pick<Context, 'db'>,
-  principal: Principal,
-  id: string,
-): Promise<SubscribedEndpoint> {
+export async function readEndpoint(ctx: Pick<Context, 'db'>, principal: Principal, id: string): Promise<EndpointRow> {
   requireManager(principal)
   const endpoint = isId('webhook_endpoint', id) ? await findEndpoint(ctx.db, principal.org_id, id) : null
-  const subscription = endpoint && (await findSubscriptions(ctx.db, [id])).get(id)
-  if (!endpoint || !subscription) throw notFound('webhook endpoint')
-  return { endpoint, subscription }
+  if (!endpoint) throw notFound('webhook endpoint')
+  return endpoint
 }
 
-/** Changes an endpoint. Turned on, it begins anew; what was skipped in the meantime is sent by `redeliver` only. Throws as `createEndpoint`. */
+/** Changes an endpoint. Enabled again, it has no failures; what was skipped in the meantime is sent by `redeliver` only. Throws as `createEndpoint`. */
 export async function changeEndpoint(
   ctx: Context,
   principal: Principal,
   { id, body }: { id: string; body: Static<typeof UpdateEndpoint> },
-): Promise<SubscribedEndpoint> {
+): Promise<EndpointRow> {
   const url = body.url === undefined ? undefined : readUrl(ctx, body.url)
   if (body.enabled) {
     await readEndpoint(ctx, principal, id)
@@ -114,12 +107,9 @@ export async function changeEndpoint(
       // The new one has not failed yet.
       ...(url !== undefined && url !== endpoint.url && { failing_since: null }),
       ...(turned !== null && { disabled_reason: turned ? null : 'owner', failing_since: null }),
-      updated_at: now,
-    })
-    await updateSubscription(tx, id, {
-      ...(event_types !== undefined && { event_types: [...new Set(event_types)], since: now }),
+      ...(event_types !== undefined && { event_types: [...new Set(event_types)], listens_since: now }),
       ...(low_balance !== undefined && { low_balance: parseMoney(low_balance)! }),
-      ...(turned !== null && { enabled: turned }),
+      updated_at: now,
     })
     await record(tx, principal, { done: 'change', endpoint: { ...endpoint, ...body }, now })
   })
@@ -131,7 +121,6 @@ export async function changeEndpoint(
 export async function removeEndpoint(ctx: Context, principal: Principal, id: string): Promise<void> {
   await changing(ctx, principal, id, async (tx, endpoint) => {
     await deleteEndpoint(tx, id)
-    await deleteSubscription(tx, id)
     await record(tx, principal, { done: 'delete', endpoint, now: ctx.clock.now() })
   })
   await skipPending(ctx.db, id, FIRST_SKIP)
@@ -142,18 +131,20 @@ export async function rotateSecret(
   ctx: Context,
   principal: Principal,
   { id, keep_old }: { id: string; keep_old: boolean },
-): Promise<SubscribedEndpoint & { secret: string }> {
+): Promise<{ endpoint: EndpointRow; secret: string }> {
   const now = ctx.clock.now()
   const secret = mintSecret()
   await changing(ctx, principal, id, async (tx, endpoint) => {
     await updateEndpoint(tx, id, {
-      ...{ secret: sealSecret(ctx, id, secret), secret_hint: signingSecretHint(secret), updated_at: now },
+      secret: sealSecret(ctx, id, secret),
+      secret_hint: signingSecretHint(secret),
+      updated_at: now,
       previous_secret: keep_old ? endpoint.secret : null,
       previous_secret_until: keep_old ? addSeconds(now, OVERLAP_SECONDS) : null,
     })
     await record(tx, principal, { done: 'rotate_secret', endpoint, now })
   })
-  return { ...(await readEndpoint(ctx, principal, id)), secret }
+  return { endpoint: await readEndpoint(ctx, principal, id), secret }
 }
 
 /** A batch of a thousand deliveries. Requests of one person wait for each other in the database, where each keeps a connection. */
@@ -198,12 +189,12 @@ async function sendPage(
     throw new ApiError('invalid_request_error', "Send either 'event_id' or 'since'.", { param: 'since' })
   }
   if (disabled_reason !== null) throw new ApiError('conflict', 'This endpoint is disabled. Enable it first.')
-  const all = { subscription_id: id, now, undelivered: undelivered_only }
+  const all = { endpoint_id: id, now, undelivered: undelivered_only }
   if (since !== undefined) {
     const start = new Date(since * 1000)
     return sendAgain(tx, { ...all, since: start, after: after ?? firstId('event', start) })
   }
-  const one = { event_id: event_id!, subscription_id: id }
+  const one = { event_id: event_id!, endpoint_id: id }
   if (!isId('event', event_id!) || !(await hasDelivery(tx, one))) throw notFound('event')
   return sendAgain(tx, { ...all, ...one })
 }
@@ -236,8 +227,11 @@ async function record(
 ): Promise<void> {
   const { done, endpoint, now } = change
   await recordActivity(tx, {
-    ...{ actor: actorOf(principal), action: `webhook_endpoint.${done}`, now },
-    ...{ org_id: principal.org_id, target: endpoint.id },
+    actor: actorOf(principal),
+    action: `webhook_endpoint.${done}`,
+    now,
+    org_id: principal.org_id,
+    target: endpoint.id,
     details: { name: endpoint.name, host: new URL(endpoint.url).host },
   })
 }

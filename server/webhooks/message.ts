@@ -1,6 +1,6 @@
 import { Webhook } from 'standardwebhooks'
-import type { EventRow } from '../events/store/events.ts'
 import { unixSeconds } from '../platform/clock.ts'
+import type { EventRow } from './store/events.ts'
 
 export type SignedMessage = { body: string; headers: Record<string, string> }
 

@@ -2,7 +2,7 @@ import type { Db } from '../platform/db/db.ts'
 import { declareMetrics, type Metrics } from '../platform/metrics/metrics.ts'
 import { refreshGauges } from '../platform/metrics/refresh.ts'
 import { ATTEMPT_ERRORS } from './attempt.ts'
-import { countEndpointsByState } from './store.ts'
+import { countEndpointsByState } from './store/endpoints.ts'
 
 export const webhookMetrics = declareMetrics((metrics) => ({
   attempts: attemptCounter(metrics),

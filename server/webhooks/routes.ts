@@ -1,7 +1,3 @@
-import { EVENT_TYPES } from '../events/event.ts'
-import { listAttempts } from '../events/store/attempts.ts'
-import { findDelivery, listDeliveries } from '../events/store/deliveries.ts'
-import { findSubscriptions } from '../events/store/subscriptions.ts'
 import { type Route, route } from '../identity/caller/route.ts'
 import { requireManager } from '../identity/members/members.ts'
 import { notFound } from '../platform/errors.ts'
@@ -9,6 +5,7 @@ import { abortOnLeaving } from '../platform/http/abort-on-disconnect.ts'
 import { pageOf, positionOf } from '../platform/http/list.ts'
 import { isId } from '../platform/ids.ts'
 import { changeEndpoint, createEndpoint, readEndpoint, redeliver, removeEndpoint, rotateSecret } from './endpoints.ts'
+import { EVENT_TYPES } from './event.ts'
 import {
   CreateEndpoint,
   DeletedEndpoint,
@@ -31,7 +28,9 @@ import {
   TestResult,
   UpdateEndpoint,
 } from './schema.ts'
-import { listEndpoints } from './store.ts'
+import { listAttempts } from './store/attempts.ts'
+import { findDelivery, listDeliveries } from './store/deliveries.ts'
+import { listEndpoints } from './store/endpoints.ts'
 import { openTrials } from './trial.ts'
 
 const PATH = '/v1/webhook_endpoints'
@@ -55,9 +54,9 @@ const create = route({
   example: { name: 'Production', url: 'https://example.com/webhooks', event_types: ['video.completed'] },
   headers: { 'cache-control': 'always' },
   async handle(ctx, { principal, body, reply }) {
-    const { secret, ...made } = await createEndpoint(ctx, principal, body)
+    const { endpoint, secret } = await createEndpoint(ctx, principal, body)
     reply.header('cache-control', 'no-store')
-    return { ...endpointView(made.endpoint, made.subscription), signing_secret: secret }
+    return { ...endpointView(endpoint), signing_secret: secret }
   },
 })
 
@@ -74,12 +73,7 @@ const list = route({
     requireManager(principal)
     const position = positionOf('webhook_endpoint', query, ENDPOINT_PAGE)
     const rows = await listEndpoints(ctx.db, principal.org_id, position)
-    const subscriptions = await findSubscriptions(
-      ctx.db,
-      rows.map(({ id }) => id),
-    )
-    const present = rows.filter(({ id }) => subscriptions.has(id))
-    return pageOf(present, position.limit, (row) => endpointView(row, subscriptions.get(row.id)!))
+    return pageOf(rows, position.limit, endpointView)
   },
 })
 
@@ -92,8 +86,7 @@ const read = route({
   response: EndpointView,
   errors: ['permission_denied'],
   async handle(ctx, { principal, params }) {
-    const found = await readEndpoint(ctx, principal, params.webhook_endpoint_id!)
-    return endpointView(found.endpoint, found.subscription)
+    return endpointView(await readEndpoint(ctx, principal, params.webhook_endpoint_id!))
   },
 })
 
@@ -108,8 +101,7 @@ const change = route({
   errors: ['permission_denied'],
   example: { enabled: true },
   async handle(ctx, { principal, params, body }) {
-    const changed = await changeEndpoint(ctx, principal, { id: params.webhook_endpoint_id!, body })
-    return endpointView(changed.endpoint, changed.subscription)
+    return endpointView(await changeEndpoint(ctx, principal, { id: params.webhook_endpoint_id!, body }))
   },
 })
 
@@ -140,12 +132,12 @@ const rotate = route({
   example: { keep_old_secret_active_for_24_hours: true },
   headers: { 'cache-control': 'always' },
   async handle(ctx, { principal, params, body, reply }) {
-    const { secret, ...changed } = await rotateSecret(ctx, principal, {
+    const { endpoint, secret } = await rotateSecret(ctx, principal, {
       id: params.webhook_endpoint_id!,
       keep_old: body.keep_old_secret_active_for_24_hours ?? false,
     })
     reply.header('cache-control', 'no-store')
-    return { ...endpointView(changed.endpoint, changed.subscription), signing_secret: secret }
+    return { ...endpointView(endpoint), signing_secret: secret }
   },
 })
 
@@ -175,10 +167,10 @@ const deliveries = route({
   response: DeliveryList,
   errors: ['permission_denied'],
   async handle(ctx, { principal, params, query }) {
-    const subscription_id = params.webhook_endpoint_id!
+    const endpoint_id = params.webhook_endpoint_id!
     const position = positionOf('event', query, ENDPOINT_PAGE)
-    await readEndpoint(ctx, principal, subscription_id)
-    const which = { org_id: principal.org_id, subscription_id, state: query.state ?? null }
+    await readEndpoint(ctx, principal, endpoint_id)
+    const which = { org_id: principal.org_id, endpoint_id, state: query.state ?? null }
     const rows = await listDeliveries(ctx.db, which, position)
     return pageOf(
       rows.map((row) => ({ ...row, id: row.event_id })),
@@ -197,9 +189,9 @@ const delivery = route({
   response: DeliveryDetail,
   errors: ['permission_denied'],
   async handle(ctx, { principal, params }) {
-    const [subscription_id, event_id] = [params.webhook_endpoint_id!, params.event_id!]
-    await readEndpoint(ctx, principal, subscription_id)
-    const which = { org_id: principal.org_id, subscription_id, event_id }
+    const [endpoint_id, event_id] = [params.webhook_endpoint_id!, params.event_id!]
+    await readEndpoint(ctx, principal, endpoint_id)
+    const which = { org_id: principal.org_id, endpoint_id, event_id }
     const found = isId('event', event_id) ? await findDelivery(ctx.db, which) : null
     if (!found) throw notFound('event')
     return deliveryDetail(found, await listAttempts(ctx.db, principal.org_id, found.id))

@@ -1,13 +1,12 @@
 import Type, { type Static, type TProperties, type TSchema } from 'typebox'
-import { EVENT_TYPES } from '../events/event.ts'
-import type { AttemptRow } from '../events/store/attempts.ts'
-import type { EventDelivery } from '../events/store/deliveries.ts'
-import type { SubscriptionRow } from '../events/store/subscriptions.ts'
 import { unixSeconds } from '../platform/clock.ts'
 import { listQuery, listSchema } from '../platform/http/list.ts'
 import { formatMoney } from '../platform/money.ts'
+import { EVENT_TYPES } from './event.ts'
 import { eventBody, eventHeaders } from './message.ts'
-import type { EndpointRow } from './store.ts'
+import type { AttemptRow } from './store/attempts.ts'
+import type { EventDelivery } from './store/deliveries.ts'
+import type { EndpointRow } from './store/endpoints.ts'
 
 const Strict = <P extends TProperties>(properties: P) => Type.Object(properties, { additionalProperties: false })
 const Nullable = <T extends TSchema>(type: T, description?: string) =>
@@ -151,15 +150,15 @@ export const ENDPOINT_PAGE = { default: 20, max: 100 } as const
 export const EndpointQuery = Type.Object(listQuery(ENDPOINT_PAGE))
 export const DeliveryQuery = Type.Object({ ...listQuery(ENDPOINT_PAGE), state: Type.Optional(State) })
 
-export function endpointView(endpoint: EndpointRow, subscription: SubscriptionRow): EndpointView {
+export function endpointView(endpoint: EndpointRow): EndpointView {
   const seconds = (date: Date | null) => (date === null ? null : unixSeconds(date))
   return {
     id: endpoint.id,
     object: 'webhook_endpoint',
     name: endpoint.name,
     url: endpoint.url,
-    event_types: subscription.event_types,
-    low_balance: formatMoney(subscription.low_balance),
+    event_types: endpoint.event_types,
+    low_balance: formatMoney(endpoint.low_balance),
     created_at: unixSeconds(endpoint.created_at),
     updated_at: unixSeconds(endpoint.updated_at),
     signing_secret_hint: endpoint.secret_hint,
@@ -174,7 +173,7 @@ export function deliveryView(delivery: EventDelivery): DeliveryView {
   return {
     id: delivery.event_id,
     object: 'webhook_delivery',
-    webhook_endpoint_id: delivery.subscription_id,
+    webhook_endpoint_id: delivery.endpoint_id,
     event_type: delivery.type,
     data: { id: delivery.subject_id },
     created_at: unixSeconds(delivery.created_at),
@@ -200,7 +199,9 @@ export function deliveryDetail(delivery: EventDelivery, attempts: readonly Attem
         request_headers: eventHeaders(event_id, sent_at),
         status_code,
       },
-      ...{ error: error as DeliveryView['error'], response_headers, response_body },
+      error: error as DeliveryView['error'],
+      response_headers,
+      response_body,
     })),
   }
 }

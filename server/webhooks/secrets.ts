@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import type { Context } from '../context.ts'
 import { sealText, textUnsealer } from '../platform/crypto/seal.ts'
-import type { EndpointRow } from './store.ts'
+import type { EndpointRow } from './store/endpoints.ts'
 
 /** A new signing secret in the form of Standard Webhooks: `whsec_` and 32 random bytes as base64. */
 export function mintSecret(): string {

@@ -1,15 +1,15 @@
 import type { Context } from '../context.ts'
-import { DELIVERY_QUEUE } from '../events/event.ts'
-import { deliveryQueue } from '../events/store/delivery-claims.ts'
-import { deleteEventsBefore } from '../events/store/events.ts'
-import { findSkippable, skipPending } from '../events/store/skipped.ts'
 import { isSecretInUse } from '../nodes/join.ts'
 import { addSeconds } from '../platform/clock.ts'
 import type { Db } from '../platform/db/db.ts'
 import { RECLAIMED_TOPIC } from '../platform/queue/consumer.ts'
 import type { Sweep } from '../platform/sweep.ts'
+import { DELIVERY_QUEUE } from './event.ts'
 import { resealer } from './secrets.ts'
-import { listSealed, replaceSealed } from './store.ts'
+import { deliveryQueue } from './store/delivery-claims.ts'
+import { listSealed, replaceSealed } from './store/endpoints.ts'
+import { deleteEventsBefore } from './store/events.ts'
+import { findSkippable, skipPending } from './store/skipped.ts'
 
 /** Events are deleted, with their deliveries, at this age. */
 const EVENT_RETENTION_SECONDS = 30 * 86_400

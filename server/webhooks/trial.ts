@@ -1,10 +1,10 @@
 import type { Context } from '../context.ts'
-import type { EventType } from '../events/event.ts'
 import type { Principal } from '../identity/caller/principal.ts'
 import { ApiError } from '../platform/errors.ts'
 import { newId } from '../platform/ids.ts'
 import { attempt } from './attempt.ts'
 import { readEndpoint } from './endpoints.ts'
+import type { EventType } from './event.ts'
 import type { TestResult } from './schema.ts'
 
 /** Trials of one organization that one process has under way. */
@@ -21,7 +21,7 @@ export function openTrials(): (
 ) => Promise<TestResult> {
   const active = new Map<string, number>()
   return async (ctx, principal, { id, event_type }) => {
-    const { endpoint } = await readEndpoint(ctx, principal, id)
+    const endpoint = await readEndpoint(ctx, principal, id)
     const { org_id } = principal
     const others = active.get(org_id) ?? 0
     if (others >= TRIALS_MAX) {
@@ -42,7 +42,10 @@ export function openTrials(): (
       return {
         object: 'webhook_endpoint.test',
         webhook_endpoint_id: id,
-        ...{ event_type, status_code, success: error === null, error },
+        event_type,
+        status_code,
+        success: error === null,
+        error,
       }
     } finally {
       const left = active.get(org_id)! - 1

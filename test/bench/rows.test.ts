@@ -49,8 +49,13 @@ test('a yardstick that is not installed says so and judges nothing', () => {
   const nginx = { name: 'nginx', rounds: { missing: 'not installed' }, ratio_limit: 3.5 }
   const row = rowOf({ ...facts, yardsticks: [nginx] })
   assert.deepEqual(row.yardsticks[0], {
-    ...{ name: 'nginx', figure: null, missing: 'not installed', ratio: null, difference: null },
-    ...{ budget: { of: 'ratio', limit: 3.5 }, ok: null },
+    name: 'nginx',
+    figure: null,
+    missing: 'not installed',
+    ratio: null,
+    difference: null,
+    budget: { of: 'ratio', limit: 3.5 },
+    ok: null,
   })
   assert.equal(row.ok, null)
 })
@@ -244,7 +249,13 @@ function resultsOf(rows: ResultRow[]): Results {
       refused: null,
     },
     machine: {
-      ...{ cpu: 'x', cores: 2, memory_gb: 8, os: 'Linux', node: 'v24.21.0', postgres: '18.4', nginx: null },
+      cpu: 'x',
+      cores: 2,
+      memory_gb: 8,
+      os: 'Linux',
+      node: 'v24.21.0',
+      postgres: '18.4',
+      nginx: null,
       pinned: { subject: [0], generator: [1] },
     },
     rows,

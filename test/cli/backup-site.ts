@@ -25,7 +25,10 @@ export async function backupSite() {
   }
 
   return {
-    ...{ at, dir, database, call },
+    at,
+    dir,
+    database,
+    call,
     /** Returns the id of the file. */
     async upload(text: string): Promise<string> {
       const body = new FormData()
@@ -35,12 +38,20 @@ export async function backupSite() {
     },
     /** For a backup to `out`. */
     options: (out: string, blobs = diskBlobs(join(dir.path, 'blobs'))): BackupOptions => ({
-      ...{ url: database.url, blobs, storage_name: 'the disk', out },
-      ...{ data_dir: dir.path, kinora: '0.0.0', incomplete: false },
+      url: database.url,
+      blobs,
+      storage_name: 'the disk',
+      out,
+      data_dir: dir.path,
+      kinora: '0.0.0',
+      incomplete: false,
     }),
     /** For a restore of the backup `from` into the directory `name`. */
     into: (name: string, from: string): RestoreOptions => ({
-      ...{ from, data_dir: at(name), database_url: null, adopt: false },
+      from,
+      data_dir: at(name),
+      database_url: null,
+      adopt: false,
       storage: { kind: 'disk', also_read: null },
     }),
     async close(): Promise<void> {

@@ -102,7 +102,9 @@ test('everything moves to an external database and back, row for row, with the a
   assert.equal(outside.first_run, null)
   await requireWhole(outside, external.url)
   const { status, text } = await call(outside.url, 'POST', '/v1/responses', {
-    ...{ model: 'sandbox-1', input: 'Go on', previous_response_id: response_id },
+    model: 'sandbox-1',
+    input: 'Go on',
+    previous_response_id: response_id,
   })
   assert.equal(status, 200, text)
   const after = await contentOf(external.url)

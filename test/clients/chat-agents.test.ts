@@ -15,7 +15,9 @@ import { type ClientsApp, startForClients } from './chat-clients-app.ts'
 
 const model = 'sandbox-1'
 const weather = tool({
-  ...{ name: 'get_weather', description: 'The weather of a city.', parameters: z.object({ city: z.string() }) },
+  name: 'get_weather',
+  description: 'The weather of a city.',
+  parameters: z.object({ city: z.string() }),
   execute: ({ city }) => `21 degrees in ${city}`,
 })
 

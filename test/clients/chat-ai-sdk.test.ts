@@ -22,7 +22,10 @@ before(async () => {
   const options = { apiKey: service.person.key, baseURL: service.base_url }
   const openai = createOpenAI(options)
   const compatible = createOpenAICompatible({
-    ...{ ...options, name: 'kinora', includeUsage: true, supportsStructuredOutputs: true },
+    ...options,
+    name: 'kinora',
+    includeUsage: true,
+    supportsStructuredOutputs: true,
   })
   providers = [
     { name: 'openai', chat: (model) => openai.chat(model) },
@@ -66,7 +69,10 @@ test('ai-sdk: a tool loop makes its calls, gets their results and ends in text, 
   for (const { name, chat } of providers) {
     const asked: string[] = []
     const options = {
-      ...{ model: chat('sandbox-1'), prompt: 'Use weather for Paris.', stopWhen: isStepCount(4), maxRetries: 0 },
+      model: chat('sandbox-1'),
+      prompt: 'Use weather for Paris.',
+      stopWhen: isStepCount(4),
+      maxRetries: 0,
       tools: {
         weather: tool({
           description: 'The weather of a city.',
@@ -107,7 +113,8 @@ test('ai-sdk: reasoning is asked for by effort, counted, and returned where the 
     assert.equal(plain.reasoningText !== undefined, name === 'compatible')
     const { response } = plain
     const again = await generateText({
-      ...{ model: chat('sandbox-1'), maxRetries: 0 },
+      model: chat('sandbox-1'),
+      maxRetries: 0,
       messages: [{ role: 'user', content: prompt }, ...response.messages, { role: 'user', content: 'And Rome?' }],
     })
     assert.match(again.text, /Rome/, name)
@@ -118,7 +125,8 @@ test('ai-sdk: pictures and PDFs are accepted inline', async () => {
   const picture = await samplePicture('png', { width: 32, height: 24 })
   for (const { name, chat } of providers) {
     const { text } = await generateText({
-      ...{ model: chat('sandbox-1'), maxRetries: 0 },
+      model: chat('sandbox-1'),
+      maxRetries: 0,
       messages: [
         {
           role: 'user',
@@ -152,7 +160,9 @@ test('ai-sdk: refusals become its API call errors, retried only where that may h
     assert.deepEqual([busy.statusCode, busy.isRetryable], [503, true])
     const errors: unknown[] = []
     const broken = streamText({
-      ...{ model: chat('sandbox-1'), prompt: 'sandbox:error', maxRetries: 0 },
+      model: chat('sandbox-1'),
+      prompt: 'sandbox:error',
+      maxRetries: 0,
       onError: ({ error }) => void errors.push(error),
     })
     let text = ''

@@ -28,7 +28,8 @@ export async function startForClients({ background = false } = {}) {
   const onRequest = (message: unknown) => void origins.add((message as { request: { origin: string } }).request.origin)
   subscribe('undici:request:create', onRequest)
   return {
-    ...{ app, person },
+    app,
+    person,
     base_url: `${app.url}/v1`,
     /** Resolves with the charges of the customer once there are `count`. */
     charges: (count: number) => chargesReaching(app, person, count),

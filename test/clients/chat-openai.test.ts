@@ -39,7 +39,10 @@ test('openai: a plain completion has its text, usage and request id', async () =
 test('openai: a stream says the same as the plain answer, and its usage in a last chunk without choices', async () => {
   const plain = await client.chat.completions.create({ model, messages, seed: 1 })
   const stream = await client.chat.completions.create({
-    ...{ model, messages, seed: 1, stream: true },
+    model,
+    messages,
+    seed: 1,
+    stream: true,
     stream_options: { include_usage: true },
   })
   const chunks: OpenAI.ChatCompletionChunk[] = []
@@ -92,7 +95,8 @@ test('openai: runTools calls the function and answers with its result, plain and
 
 test('openai: parse gives an object that satisfies the zod schema', async () => {
   const completion = await client.chat.completions.parse({
-    ...{ model, messages },
+    model,
+    messages,
     response_format: zodResponseFormat(Trip, 'trip'),
   })
   const { parsed } = completion.choices[0]!.message
@@ -119,7 +123,8 @@ test('openai: a picture is accepted by file id, and a refusal comes in refusal, 
   const seen = await client.chat.completions.create({ model, messages: [{ role: 'user', content }] })
   assert.match(seen.choices[0]!.message.content!, /1 image/)
   const refused = await client.chat.completions.create({
-    ...{ model, messages: [{ role: 'user', content: 'sandbox:refuse' }] },
+    model,
+    messages: [{ role: 'user', content: 'sandbox:refuse' }],
   })
   assert.equal(refused.choices[0]!.message.content, null)
   assert.ok(refused.choices[0]!.message.refusal!.length > 0)

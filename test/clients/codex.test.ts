@@ -124,8 +124,13 @@ async function codex(
   const nowhere = 'http://127.0.0.1:9'
   const child = spawn(process.execPath, [CODEX, ...args], {
     env: {
-      ...{ PATH: process.env.PATH, HOME: home, CODEX_HOME: home, KINORA_API_KEY: person.key },
-      ...{ HTTPS_PROXY: nowhere, HTTP_PROXY: nowhere, NO_PROXY: '127.0.0.1' },
+      PATH: process.env.PATH,
+      HOME: home,
+      CODEX_HOME: home,
+      KINORA_API_KEY: person.key,
+      HTTPS_PROXY: nowhere,
+      HTTP_PROXY: nowhere,
+      NO_PROXY: '127.0.0.1',
     },
     stdio: ['ignore', 'pipe', 'ignore'],
     // A group of its own: what Codex starts ends with it.

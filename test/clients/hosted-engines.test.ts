@@ -69,8 +69,15 @@ test("Replicate's client creates, gets, lists on all pages and cancels", async (
 })
 
 const OPTIONS = {
-  ...{ prompt: INPUT.prompt, n: 1, duration: 4, aspectRatio: '16:9', resolution: undefined, fps: undefined },
-  ...{ seed: undefined, image: undefined, providerOptions: {} },
+  prompt: INPUT.prompt,
+  n: 1,
+  duration: 4,
+  aspectRatio: '16:9',
+  resolution: undefined,
+  fps: undefined,
+  seed: undefined,
+  image: undefined,
+  providerOptions: {},
 } as const
 
 test("the AI SDK's package for MiniMax starts a task and follows it to its clip", async () => {
@@ -90,9 +97,7 @@ test("the AI SDK's package for MiniMax starts a task and follows it to its clip"
   const { content, duration, ratio } = json as Record<string, unknown>
   assert.deepEqual(
     { content, duration, ratio, path },
-    {
-      ...{ content: [{ type: 'text', text: INPUT.prompt }], duration: 4, ratio: '16:9', path: '/v2/video_generation' },
-    },
+    { content: [{ type: 'text', text: INPUT.prompt }], duration: 4, ratio: '16:9', path: '/v2/video_generation' },
   )
   assert.equal(headers.authorization, 'Bearer secret-key')
 })

@@ -24,13 +24,20 @@ const Text = exact({
   logprobs: Type.Array(Type.Unknown()),
 })
 const Message = Type.Object({
-  ...{ id: Type.String({ pattern: '^msg_' }), type: Type.Literal('message'), status: Status },
-  ...{ role: Type.Literal('assistant'), content: Type.Array(Text, { minItems: 1 }) },
+  id: Type.String({ pattern: '^msg_' }),
+  type: Type.Literal('message'),
+  status: Status,
+  role: Type.Literal('assistant'),
+  content: Type.Array(Text, { minItems: 1 }),
   phase: Type.Optional(Type.Enum(['commentary', 'final_answer'])),
 })
 const Call = exact({
-  ...{ id: Type.String({ pattern: '^fc_' }), type: Type.Literal('function_call'), status: Status },
-  ...{ call_id: Type.String({ minLength: 1, maxLength: 64 }), name: Type.String(), arguments: Type.String() },
+  id: Type.String({ pattern: '^fc_' }),
+  type: Type.Literal('function_call'),
+  status: Status,
+  call_id: Type.String({ minLength: 1, maxLength: 64 }),
+  name: Type.String(),
+  arguments: Type.String(),
 })
 const Usage = exact({
   input_tokens: Type.Integer({ minimum: 1 }),
@@ -40,22 +47,44 @@ const Usage = exact({
   total_tokens: Type.Integer(),
 })
 const Tool = exact({
-  ...{ type: Type.Literal('function'), name: Type.String(), description: orNull(Type.String()) },
-  ...{ parameters: orNull(Type.Object({})), strict: orNull(Type.Boolean()) },
+  type: Type.Literal('function'),
+  name: Type.String(),
+  description: orNull(Type.String()),
+  parameters: orNull(Type.Object({})),
+  strict: orNull(Type.Boolean()),
 })
 const Response = Type.Object({
-  ...{ id: Type.String({ pattern: '^resp_' }), object: Type.Literal('response'), created_at: Type.Integer() },
-  ...{ completed_at: orNull(Type.Integer()), status: Type.String(), error: Type.Null(), model: Type.String() },
-  ...{ incomplete_details: orNull(exact({ reason: Type.String() })), previous_response_id: orNull(Type.String()) },
-  ...{ instructions: orNull(Type.String()), output: Type.Array(Type.Union([Message, Call]), { minItems: 1 }) },
-  ...{ tools: Type.Array(Tool), tool_choice: Type.Unknown(), truncation: Type.Enum(['auto', 'disabled']) },
-  ...{ parallel_tool_calls: Type.Boolean(), text: exact({ format: exact({ type: Type.Literal('text') }) }) },
-  ...{ top_p: Type.Number(), presence_penalty: Type.Number(), frequency_penalty: Type.Number() },
-  ...{ top_logprobs: Type.Integer(), temperature: Type.Number(), usage: Usage },
+  id: Type.String({ pattern: '^resp_' }),
+  object: Type.Literal('response'),
+  created_at: Type.Integer(),
+  completed_at: orNull(Type.Integer()),
+  status: Type.String(),
+  error: Type.Null(),
+  model: Type.String(),
+  incomplete_details: orNull(exact({ reason: Type.String() })),
+  previous_response_id: orNull(Type.String()),
+  instructions: orNull(Type.String()),
+  output: Type.Array(Type.Union([Message, Call]), { minItems: 1 }),
+  tools: Type.Array(Tool),
+  tool_choice: Type.Unknown(),
+  truncation: Type.Enum(['auto', 'disabled']),
+  parallel_tool_calls: Type.Boolean(),
+  text: exact({ format: exact({ type: Type.Literal('text') }) }),
+  top_p: Type.Number(),
+  presence_penalty: Type.Number(),
+  frequency_penalty: Type.Number(),
+  top_logprobs: Type.Integer(),
+  temperature: Type.Number(),
+  usage: Usage,
   reasoning: exact({ effort: orNull(Type.String()), summary: orNull(Type.String()) }),
-  ...{ max_output_tokens: orNull(Type.Integer()), max_tool_calls: orNull(Type.Integer()), store: Type.Boolean() },
-  ...{ background: Type.Boolean(), service_tier: Type.String(), metadata: Type.Object({}) },
-  ...{ safety_identifier: orNull(Type.String()), prompt_cache_key: orNull(Type.String()) },
+  max_output_tokens: orNull(Type.Integer()),
+  max_tool_calls: orNull(Type.Integer()),
+  store: Type.Boolean(),
+  background: Type.Boolean(),
+  service_tier: Type.String(),
+  metadata: Type.Object({}),
+  safety_identifier: orNull(Type.String()),
+  prompt_cache_key: orNull(Type.String()),
 })
 const shapeOfResponse = Compile(Response)
 
@@ -79,7 +108,9 @@ async function answered(input: object[], more: object = {}): Promise<Wire> {
 
 const types = ({ output }: Wire) => output.map(({ type }: Wire) => type)
 const WEATHER = {
-  ...{ type: 'function', name: 'get_weather', description: 'The weather of a place' },
+  type: 'function',
+  name: 'get_weather',
+  description: 'The weather of a place',
   parameters: { type: 'object', properties: { location: { type: 'string' } }, required: ['location'] },
 }
 const HEART =
@@ -138,7 +169,9 @@ test('multi-turn: a whole conversation is accepted', async () => {
 test('compact-response: a conversation becomes its user messages and a summary, which begin the next one', async () => {
   const input = [message('user', 'We agreed to launch on Tuesday.'), message('assistant', 'Understood.')]
   const { status, body } = await send(service.app, 'POST', '/v1/responses/compact', service.person, {
-    ...{ model, input, prompt_cache_key: 'compacting' },
+    model,
+    input,
+    prompt_cache_key: 'compacting',
   })
   assert.equal(status, 200)
   assert.equal(body.object, 'response.compaction')

@@ -44,6 +44,8 @@ test('openai: an endpoint is created, listed, changed, tested, rotated and delet
   old.set('webhook-timestamp', String(Number(old.get('webhook-timestamp')) - 301))
   await assert.rejects(replayed.webhooks.unwrap(delivery!.body, old))
   assert.deepEqual(await client.webhooks.delete(made.id), {
-    ...{ id: made.id, object: 'webhook_endpoint.deleted', deleted: true },
+    id: made.id,
+    object: 'webhook_endpoint.deleted',
+    deleted: true,
   })
 })

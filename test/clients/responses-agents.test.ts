@@ -6,7 +6,9 @@ import { type ClientsApp, startForClients } from './chat-clients-app.ts'
 
 const model = 'sandbox-1'
 const weather = tool({
-  ...{ name: 'get_weather', description: 'The weather of a city.', parameters: z.object({ city: z.string() }) },
+  name: 'get_weather',
+  description: 'The weather of a city.',
+  parameters: z.object({ city: z.string() }),
   execute: ({ city }) => `21 degrees in ${city}`,
 })
 
@@ -17,7 +19,10 @@ before(async () => {
   setTracingDisabled(true)
   transports = [false, true].map((useResponsesWebSocket) => {
     const provider = new OpenAIProvider({
-      ...{ apiKey: service.person.key, baseURL: service.base_url, useResponses: true, useResponsesWebSocket },
+      apiKey: service.person.key,
+      baseURL: service.base_url,
+      useResponses: true,
+      useResponsesWebSocket,
     })
     const name = useResponsesWebSocket ? 'socket' : 'http'
     return { name, provider, runner: new Runner({ modelProvider: provider, tracingDisabled: true }) }
@@ -82,7 +87,8 @@ each('a typed output satisfies its zod schema', async (runner) => {
 each('reasoning is kept through a tool call, encrypted where nothing is stored', async (runner) => {
   for (const store of [true, false]) {
     const modelSettings = {
-      ...{ reasoning: { effort: 'low' as const, summary: 'auto' as const }, store },
+      reasoning: { effort: 'low' as const, summary: 'auto' as const },
+      store,
       providerData: store ? {} : { include: ['reasoning.encrypted_content'] },
     }
     const agent = new Agent({ name: 'Thinker', instructions: 'Think.', model, tools: [weather], modelSettings })

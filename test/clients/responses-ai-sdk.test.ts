@@ -43,8 +43,12 @@ test('ai-sdk: generateText and streamText return text, usage and the finish reas
 test('ai-sdk: tools are called and answered over several steps, plain and streamed, stored or not', async () => {
   for (const store of [true, false]) {
     const options = {
-      ...{ model: openai.responses('sandbox-1'), tools: { get_weather: weather }, maxRetries: 0 },
-      ...{ prompt: 'Use get_weather for Paris.', stopWhen: isStepCount(3), providerOptions: { openai: { store } } },
+      model: openai.responses('sandbox-1'),
+      tools: { get_weather: weather },
+      maxRetries: 0,
+      prompt: 'Use get_weather for Paris.',
+      stopWhen: isStepCount(3),
+      providerOptions: { openai: { store } },
     }
     const plain = await generateText(options)
     assert.match(plain.text, /21 degrees in Paris/)
@@ -72,8 +76,12 @@ test('ai-sdk: reasoning is returned as its summary, and goes along through a too
     const include = store ? [] : ['reasoning.encrypted_content' as const]
     const providerOptions = { openai: { store, include, reasoningEffort: 'low', reasoningSummary: 'auto' } }
     const options = {
-      ...{ model: openai.responses('o1-sandbox'), tools: { get_weather: weather }, maxRetries: 0, providerOptions },
-      ...{ prompt: 'Use get_weather for Paris.', stopWhen: isStepCount(3) },
+      model: openai.responses('o1-sandbox'),
+      tools: { get_weather: weather },
+      maxRetries: 0,
+      providerOptions,
+      prompt: 'Use get_weather for Paris.',
+      stopWhen: isStepCount(3),
     }
     const plain = await generateText(options)
     assert.ok(plain.steps[0]!.reasoningText!.length > 0)
@@ -128,7 +136,9 @@ test('ai-sdk: pictures and PDF files are accepted', async () => {
       { type: 'file' as const, ...file },
     ]
     const { text } = await generateText({
-      ...{ model: openai.responses('sandbox-1'), messages: [{ role: 'user', content }], maxRetries: 0 },
+      model: openai.responses('sandbox-1'),
+      messages: [{ role: 'user', content }],
+      maxRetries: 0,
     })
     assert.ok(text.length > 0)
   }

@@ -34,7 +34,8 @@ test('langchain: invoke and stream return the same text and the same usage', asy
 
 test('langchain: bound tools are called and their results put into words, plain and streamed', async () => {
   const weather = tool(({ city }: { city: string }) => `21 degrees in ${city}`, {
-    ...{ name: 'get_weather', description: 'The weather of a city.' },
+    name: 'get_weather',
+    description: 'The weather of a city.',
     schema: z.object({ city: z.string() }),
   })
   const model = chat().bindTools([weather])

@@ -76,15 +76,20 @@ test('openai: pictures, items given back as input, and encrypted reasoning witho
     { type: 'input_image' as const, image_url, detail: 'auto' as const },
   ]
   const first = await client.responses.create({
-    ...{ model, store: false, input: [{ role: 'user', content }] },
-    ...{ reasoning: { effort: 'low' }, include: ['reasoning.encrypted_content'] },
+    model,
+    store: false,
+    input: [{ role: 'user', content }],
+    reasoning: { effort: 'low' },
+    include: ['reasoning.encrypted_content'],
   })
   const [reasoning] = first.output
   assert.ok(reasoning?.type === 'reasoning' && reasoning.encrypted_content)
   const given = first.output as OpenAI.Responses.ResponseInput
   const history: OpenAI.Responses.ResponseInput = [{ role: 'user', content }, ...given]
   const second = await client.responses.create({
-    ...{ model, store: false, input: [...history, { role: 'user', content: 'And now?' }] },
+    model,
+    store: false,
+    input: [...history, { role: 'user', content: 'And now?' }],
   })
   assert.equal(second.status, 'completed')
 })
@@ -117,7 +122,8 @@ test('openai: input tokens are counted, and a context is compacted and continued
   const compacted = await client.responses.compact({ model, input: [{ role: 'user', content: 'I like tea.' }] })
   assert.equal(compacted.output.at(-1)!.type, 'compaction')
   const next = await client.responses.create({
-    ...{ model, input: [...(compacted.output as OpenAI.Responses.ResponseInput), { role: 'user', content: 'Go on.' }] },
+    model,
+    input: [...(compacted.output as OpenAI.Responses.ResponseInput), { role: 'user', content: 'Go on.' }],
   })
   assert.equal(next.status, 'completed')
 })
@@ -170,7 +176,9 @@ test('openai: errors carry their class, code and param', async () => {
 test('openai: its socket client runs turns, continues what is not stored, and reports errors', async () => {
   const socket = new ResponsesWS(client)
   const session = new ResponsesWebSocketSession(socket, {
-    ...{ maxLanes: 4, maxBufferedEvents: 1000, maxBufferedBytes: 1_000_000 },
+    maxLanes: 4,
+    maxBufferedEvents: 1000,
+    maxBufferedBytes: 1_000_000,
   })
   socket.on('error', () => {})
   await new Promise<void>((resolve) => socket.socket.on('open', resolve))

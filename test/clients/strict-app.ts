@@ -21,7 +21,9 @@ export async function startStrictApp() {
   const app = await startApp({ config: `chat_models: ${JSON.stringify([model])}\n` })
   const person = await newCustomer(app)
   return {
-    ...{ app, person, upstream },
+    app,
+    person,
+    upstream,
     base_url: `${app.url}/v1`,
     async close() {
       const violations = await app.audit()

@@ -126,8 +126,12 @@ async function aiSdk(
   const openai = createOpenAI({ apiKey: service.person.key, baseURL: service.base_url })
   const read_file = aiTool({ description: about.description, inputSchema: FILE, execute: async () => PRINTED })
   const options = {
-    ...{ model: modelOf(openai), system: 'Be brief.', prompt: QUESTION, maxRetries: 0 },
-    ...{ tools: { read_file }, stopWhen: isStepCount(4) },
+    model: modelOf(openai),
+    system: 'Be brief.',
+    prompt: QUESTION,
+    maxRetries: 0,
+    tools: { read_file },
+    stopWhen: isStepCount(4),
   }
   if (!stream) return (await generateText(options)).text
   const result = streamText(options)

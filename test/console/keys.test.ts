@@ -61,7 +61,12 @@ test('the dialog of somebody who has as many keys as one can have says so, and w
 test('without a key the page says what keys are for, in Japanese too', async () => {
   const other = await newCustomer(app)
   const { page, close, screenshot } = await openConsole(browser, {
-    ...{ app, as: other, path: '/keys', language: 'ja', theme: 'dark', width: 360 },
+    app,
+    as: other,
+    path: '/keys',
+    language: 'ja',
+    theme: 'dark',
+    width: 360,
   })
   await page.getByRole('row').getByText('kin_...').first().waitFor()
   await page.getByRole('button', { name: '無効にする' }).click()

@@ -216,7 +216,10 @@ test('in both languages and themes, from 360 to 2560 pixels, nothing scrolls sid
   ] as const)
   for (const { password, ...look } of looks) {
     const { page, close, screenshot } = await openConsole(browser, {
-      ...{ app, as: person, path: '/settings', height: process.env.KINORA_SCREENSHOTS ? 2000 : 800 },
+      app,
+      as: person,
+      path: '/settings',
+      height: process.env.KINORA_SCREENSHOTS ? 2000 : 800,
       ...look,
     })
     await section(page, password).getByRole('button').first().waitFor()

@@ -259,9 +259,7 @@ test('the clip to compare with is searched for and known by its name, star, mode
     'PATCH',
     '/console/videos/labels',
     { cookie: own.cookie },
-    {
-      ...{ ids: [ids[1]], name: 'The long one', favorite: true },
-    },
+    { ids: [ids[1]], name: 'The long one', favorite: true },
   )
   const { page, close, screenshot } = await openConsole(browser, { app, as: own, path: `/videos/${ids[0]}` })
   await button(page, 'Compare').click()

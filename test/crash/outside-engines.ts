@@ -37,19 +37,23 @@ export const OUTSIDE: readonly OutsideEngine[] = [
     cancel: { method: 'PUT', path: /\/cancel$/ },
   }),
   {
-    ...{ name: 'ai-sdk', finds: false, cancel: null },
+    name: 'ai-sdk',
+    finds: false,
+    cancel: null,
     engine:
       '{ kind: ai-sdk, package: "@ai-sdk/google", base_url: "{engines}/v1beta", api_key: secret-key, model: veo }',
     poll: { method: 'GET', path: /\/operations\/[^/]+$/ },
   },
   {
-    ...{ name: 'videos-api openai', finds: true },
+    name: 'videos-api openai',
+    finds: true,
     engine: '{ kind: videos-api, dialect: openai, base_url: "{engines}", model: wan }',
     poll: { method: 'GET', path: /\/v1\/videos\/[^/?]+$/ },
     cancel: { method: 'DELETE', path: /\/v1\/videos\/[^/?]+$/ },
   },
   {
-    ...{ name: 'comfyui', finds: true },
+    name: 'comfyui',
+    finds: true,
     engine: `{ kind: comfyui, base_url: "{engines}", workflows: ${JSON.stringify({ text: workflowOf() })} }`,
     poll: null,
     cancel: { method: 'POST', path: /\/(queue|interrupt)$/ },

@@ -44,7 +44,8 @@ const OUTBOUND: Record<OutboundReason, EngineErrorKind> = {
 
 const SILENT = { warn() {}, error() {} }
 const TURN = {
-  ...{ model: { id: 'm', context_length: null }, request_id: 'req_1' },
+  model: { id: 'm', context_length: null },
+  request_id: 'req_1',
   parameters: { n: 1, stream: false },
   request: { model: 'm', messages: [], n: 1, stream: false, max_tokens: 16_384, reasoning_effort: 'high' },
 }
@@ -73,7 +74,10 @@ test('a refusal names the parameter at fault, and the log has what the server sa
   assert.match(answer.message, /'top_k'/)
   assert.deepEqual(logged, [
     {
-      ...{ request_id: 'req_1', code: 'rejected', engine: 'm', engine_code: 'bad_request' },
+      request_id: 'req_1',
+      code: 'rejected',
+      engine: 'm',
+      engine_code: 'bad_request',
       detail: 'Status 422. It says: Extra inputs are not permitted',
     },
   ])

@@ -5,6 +5,7 @@ import { MIGRATIONS_DIR, migrate } from '../../server/platform/db/migrate.ts'
 import { withAttempts } from '../../server/videos/pipeline/store.ts'
 import { findForeignRenders, hasUnsettledStart } from '../../server/videos/render/store.ts'
 import { findJobOfAnyOrg } from '../../server/videos/store.ts'
+import { findEndpointOfAnyOrg } from '../../server/webhooks/store/endpoints.ts'
 import { testDatabase } from '../support/data/postgres.ts'
 
 const { pool, db, close } = await testDatabase()
@@ -38,12 +39,26 @@ async function jobOf(id: string, columns: Record<string, unknown> = {}): Promise
   )
 }
 const JOB = {
-  ...{ aspect_ratio: '16:9', inputs: '[]', per_second: 1, cost: 4, currency: 'usd', created_at: NOW, next_run_at: NOW },
-  ...{ status: 'queued', moderated_at: NOW, queued_at: NOW },
+  aspect_ratio: '16:9',
+  inputs: '[]',
+  per_second: 1,
+  cost: 4,
+  currency: 'usd',
+  created_at: NOW,
+  next_run_at: NOW,
+  status: 'queued',
+  moderated_at: NOW,
+  queued_at: NOW,
 }
 const RENDERING = {
-  ...{ status: 'in_progress', render_started_at: NOW, attempt_id: 'att_1', attempt_started_at: NOW, attempts: 3 },
-  ...{ engine: 'own', engine_address: 'here', ticket: '{"id": 1}' },
+  status: 'in_progress',
+  render_started_at: NOW,
+  attempt_id: 'att_1',
+  attempt_started_at: NOW,
+  attempts: 3,
+  engine: 'own',
+  engine_address: 'here',
+  ticket: '{"id": 1}',
 }
 const job = async (id: string) => (await withAttempts(db, [(await findJobOfAnyOrg(db, id))!]))[0]!
 const rendersOfOthers = (render_key: string, job_id: string) =>
@@ -75,6 +90,35 @@ test('an upgrade carries over running renders, unsettled starts and the names of
   for (const key of ['r0', 'r1', 'r2']) assert.equal((await rendersOfOthers(key, 'another')).size, 1, key)
   const since = new Date(NOW.getTime() - 3600_000)
   assert.equal(await hasUnsettledStart(db, { start_key: 'k2', job_id: 'another', since }), true)
+})
+
+test('an upgrade keeps what each webhook endpoint listens to, and what waits for it', async () => {
+  await pool.query(
+    `insert into organizations (id, name, name_key, slug, plan, created_at) values ('org', 'o', 'o', 'o', 'free', $1)`,
+    [NOW],
+  )
+  await pool.query(
+    `insert into event_subscriptions (id, org_id, event_types, low_balance, enabled, since) values ('whe', 'org', '{video.failed}', 7, false, $1)`,
+    [NOW],
+  )
+  await pool.query(
+    `insert into webhook_endpoints (id, org_id, name, url, secret, secret_hint, created_at, updated_at, disabled_reason)
+     values ('whe', 'org', 'n', 'https://example.com/', 's', 'h', $1, $1, 'gone')`,
+    [NOW],
+  )
+  await pool.query(
+    `insert into events (id, org_id, type, subject_id, created_at) values ('evt', 'org', 'video.failed', 'v', $1)`,
+    [NOW],
+  )
+  await pool.query(
+    `insert into event_deliveries (id, event_id, subscription_id, org_id, state, next_try_at) values ('evt/whe', 'evt', 'whe', 'org', 'pending', $1)`,
+    [NOW],
+  )
+  await upgrade()
+  const { event_types, low_balance, listens_since, disabled_reason } = (await findEndpointOfAnyOrg(db, 'whe'))!
+  assert.deepEqual([event_types, low_balance, listens_since, disabled_reason], [['video.failed'], 7n, NOW, 'gone'])
+  const { rows } = await pool.query('select id, endpoint_id, state from event_deliveries')
+  assert.deepEqual(rows, [{ id: 'evt/whe', endpoint_id: 'whe', state: 'pending' }])
 })
 
 test('an upgrade counts what is stored, and nothing is below zero once that is deleted', async () => {

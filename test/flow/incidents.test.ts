@@ -132,8 +132,17 @@ test('a node that ends without a stop or hangs is an incident until it reports, 
   const { db, pool, close } = await testDatabase()
   t.after(close)
   const node = (id: string, data_dir: string): NewNode => ({
-    ...{ id, host_name: 'host', data_dir, pid: 1, version: '0.1.0', role: 'all', processes: 1, connections: 12 },
-    ...{ public_url: null, secret: 's', accepted_secrets: ['s'] },
+    id,
+    host_name: 'host',
+    data_dir,
+    pid: 1,
+    version: '0.1.0',
+    role: 'all',
+    processes: 1,
+    connections: 12,
+    public_url: null,
+    secret: 's',
+    accepted_secrets: ['s'],
   })
   for (const id of ['node_a', 'node_b', 'node_c']) await upsertNode(db, node(id, `/${id}`))
   const silence = (id: string) =>

@@ -63,9 +63,18 @@ async function storeBlob(): Promise<string> {
 async function storeFile(): Promise<void> {
   const created_at = new Date()
   await insertFile(database.db, {
-    ...{ id: newId('file'), org_id: 'org_a', user_id: 'user_a', purpose: 'user_data', filename: 'a.txt' },
-    ...{ media_type: 'text/plain', size_bytes: 10, sha256: '0'.repeat(64), blob_key: await storeBlob(), probe: null },
-    ...{ created_at, expires_at: new Date(created_at.getTime() + 86_400_000) },
+    id: newId('file'),
+    org_id: 'org_a',
+    user_id: 'user_a',
+    purpose: 'user_data',
+    filename: 'a.txt',
+    media_type: 'text/plain',
+    size_bytes: 10,
+    sha256: '0'.repeat(64),
+    blob_key: await storeBlob(),
+    probe: null,
+    created_at,
+    expires_at: new Date(created_at.getTime() + 86_400_000),
   })
 }
 

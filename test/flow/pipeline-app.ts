@@ -69,7 +69,11 @@ export async function startPipelineApp(
   const find = (id: string) => findRunningJobOfAnyOrg(app.ctx.db, id)
   const row = async (id: string) => (await find(id))!
   return {
-    ...{ app, engines: server, customer, find, row },
+    app,
+    engines: server,
+    customer,
+    find,
+    row,
     async submit(changes = {}) {
       const answer = await send(app, 'POST', '/v1/videos', customer, videoBody({ model: MODEL, ...changes }))
       if (answer.status !== 200) throw new Error(`refused: ${JSON.stringify(answer.body)}`)

@@ -80,9 +80,7 @@ test('a job accepted before its model was removed is rendered; a later one is re
     'POST',
     '/v1/videos',
     { key: service.customer.key },
-    {
-      ...{ model: MODEL, prompt: 'A boat', seconds: 4, aspect_ratio: '16:9' },
-    },
+    { model: MODEL, prompt: 'A boat', seconds: 4, aspect_ratio: '16:9' },
   )
   assert.equal(refused.body.error.code, 'model_not_found')
   for (const id of [waiting, begun]) assert.equal((await service.drive(id)).status, 'completed')

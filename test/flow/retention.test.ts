@@ -131,9 +131,7 @@ test('an idempotency key is remembered for 24 hours, also past the deletion of i
       'POST',
       '/v1/videos',
       { key: service.customer.key, headers: { 'idempotency-key': 'once' } },
-      {
-        ...{ model: 'outside-1', prompt: 'A boat', seconds: 4, aspect_ratio: '16:9' },
-      },
+      { model: 'outside-1', prompt: 'A boat', seconds: 4, aspect_ratio: '16:9' },
     )
   const first = await submit()
   await service.drive(first.body.id)

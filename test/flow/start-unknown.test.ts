@@ -99,8 +99,11 @@ test('a list that shows nothing does not allow a third start either', async () =
 
 test('with several matching renders none is chosen: render_failed, nothing charged, an alarm, no second start', async () => {
   const view = (n: number) => ({
-    ...{ id: `video_twin_${n}`, created_at: Math.floor(listed.app.clock.now().getTime() / 1000) + 5, model: 'wan' },
-    ...{ prompt: videoBody().prompt, seconds: '4' },
+    id: `video_twin_${n}`,
+    created_at: Math.floor(listed.app.clock.now().getTime() / 1000) + 5,
+    model: 'wan',
+    prompt: videoBody().prompt,
+    seconds: '4',
   })
   listed.engines.script({ ...START, fault: { kind: 'lost_reply' } })
   listed.engines.script({

@@ -33,11 +33,18 @@ chat_models:
 `
 
 const PRICING = {
-  ...{ input_per_million: '1.00000000', cached_input_per_million: '1.00000000', output_per_million: '2.00000000' },
+  input_per_million: '1.00000000',
+  cached_input_per_million: '1.00000000',
+  output_per_million: '2.00000000',
   currency: 'usd',
 }
 const PLAIN = {
-  ...{ id: 'plain', object: 'model', created: 0, owned_by: 'organization', name: 'plain', description: '' },
+  id: 'plain',
+  object: 'model',
+  created: 0,
+  owned_by: 'organization',
+  name: 'plain',
+  description: '',
   test_model: true,
   ...{
     context_length: null,
@@ -49,12 +56,19 @@ const PLAIN = {
   pricing: PRICING,
 }
 const DEEP = {
-  ...{ id: 'org/deep-model', object: 'model', created: 1_790_000_000, owned_by: 'organization', name: 'Deep' },
+  id: 'org/deep-model',
+  object: 'model',
+  created: 1_790_000_000,
+  owned_by: 'organization',
+  name: 'Deep',
   shutdown_date: '2027-06-30',
   test_model: true,
-  ...{ description: 'Thinks first.', context_length: 131_072, max_output_tokens: 16_384 },
+  description: 'Thinks first.',
+  context_length: 131_072,
+  max_output_tokens: 16_384,
   capabilities: ['vision', 'video', 'audio', 'tools', 'reasoning', 'structured_outputs', 'logprobs'],
-  ...{ reasoning_efforts: ['low', 'medium', 'high'], default_reasoning_effort: 'medium' },
+  reasoning_efforts: ['low', 'medium', 'high'],
+  default_reasoning_effort: 'medium',
   pricing: { ...PRICING, input_per_million: '1.25000000', cached_input_per_million: '0.05000000' },
 }
 

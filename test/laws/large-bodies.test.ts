@@ -139,7 +139,9 @@ test('messages cost in proportion to their number: answers of tools, their resul
   const answers = (size: number): BodyMessage[] => [
     { role: 'assistant', tool_calls: Array.from({ length: Math.min(size, LENGTHS_MAX.calls) }, (_, i) => call(i)) },
     ...Array.from({ length: size }, (_, i) => ({
-      ...{ role: 'tool' as const, tool_call_id: `c${i % Math.min(size, LENGTHS_MAX.calls)}`, content: 'done' },
+      role: 'tool' as const,
+      tool_call_id: `c${i % Math.min(size, LENGTHS_MAX.calls)}`,
+      content: 'done',
     })),
   ]
   await assertLinear('answers of tools', LENGTHS_MAX.items, async (size) => {

@@ -36,19 +36,21 @@ const NEARLY_BASE64 = Buffer.from(`${BASE64.slice(0, -4)}AA-A`).toString('latin1
 const IDEOGRAPHS = String.fromCharCode(...Array.from({ length: 100_000 }, (_, i) => 0x4e00 + ((i * 7919) % 20_000)))
 const WORDS = Buffer.from('ä word. '.repeat(5_000_000))
 const described: ChatRequest = {
-  ...{ model: 'm', n: 1, stream: false, messages: [] },
+  model: 'm',
+  n: 1,
+  stream: false,
+  messages: [],
   tools: [{ type: 'function', function: { name: 'a', description: LONG.slice(0, 40 * MEBIBYTE) } }],
 }
 const calls = (texts: readonly string[]): ChatRequest => ({
-  ...{ model: 'm', n: 1, stream: false },
+  model: 'm',
+  n: 1,
+  stream: false,
   messages: [
     {
       role: 'assistant',
       content: null,
-      tool_calls: texts.map((text, i) => ({
-        ...{ id: `${i}`, type: 'function' },
-        function: { name: 'a', arguments: text },
-      })),
+      tool_calls: texts.map((text, i) => ({ id: `${i}`, type: 'function', function: { name: 'a', arguments: text } })),
     },
   ],
 })
@@ -58,9 +60,12 @@ const nested = calls(Array.from({ length: 100 }, () => `{"a":${'['.repeat(32_000
 const quotes = calls(Array.from({ length: 100 }, () => '"\\'.repeat(32_000)))
 const escaped = calls([`{"a":"${'\\n'.repeat(20 * MEBIBYTE)}"}`])
 const namespaces = Array.from({ length: 100 }, (_, i) => ({
-  ...{ type: 'namespace', name: `n${i}` },
+  type: 'namespace',
+  name: `n${i}`,
   tools: Array.from({ length: 10 }, (_, j) => ({
-    ...{ type: 'function', name: `t${j}`, parameters: { a: LONG.slice(0, 60_000) } },
+    type: 'function',
+    name: `t${j}`,
+    parameters: { a: LONG.slice(0, 60_000) },
   })),
 }))
 const PACKAGE = { package: '@ai-sdk/google' }
@@ -80,7 +85,9 @@ const MESSAGES = new Array(200_000).fill({ role: 'user', content: 'a' })
 const FOREIGN = new Array(20_000).fill({
   path: 'input[0]',
   item: {
-    ...{ id: 'rs_1', type: 'reasoning', summary: [] },
+    id: 'rs_1',
+    type: 'reasoning',
+    summary: [],
     encrypted_content: Buffer.concat([Buffer.of(1), Buffer.alloc(40)]).toString('base64url'),
   },
 })

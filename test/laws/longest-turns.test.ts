@@ -195,7 +195,9 @@ function bodyOf(method: string, path: string, value: unknown, auth = 'api_key'):
   const caller: Record<string, string> =
     auth === 'session' ? { cookie: person.cookie } : { authorization: `Bearer ${person.key}` }
   return {
-    ...{ method, url: app.url + path.replace(/:\w+/g, 'x'), value },
+    method,
+    url: app.url + path.replace(/:\w+/g, 'x'),
+    value,
     headers: { ...caller, 'content-type': 'application/json' },
   }
 }

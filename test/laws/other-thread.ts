@@ -43,7 +43,10 @@ export async function startOtherThread() {
 export type ThreadAnswer = { status: number; body: string; sent_bytes: number }
 
 const ANSWER = {
-  ...{ id: 'x', object: 'chat.completion', created: 1, model: 'm' },
+  id: 'x',
+  object: 'chat.completion',
+  created: 1,
+  model: 'm',
   choices: [{ index: 0, message: { role: 'assistant', content: 'Hi' }, finish_reason: 'stop' }],
   usage: { prompt_tokens: 1, completion_tokens: 1, total_tokens: 2 },
 }

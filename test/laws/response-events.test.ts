@@ -31,9 +31,7 @@ const logprob = fc.record({
   bytes: fc.constantFrom<number[] | null>(null, [104]),
   top_logprobs: fc.array(
     fc.record({ token: fc.constant('h'), logprob: fc.constant(-2), bytes: fc.constant<number[] | null>(null) }),
-    {
-      maxLength: 1,
-    },
+    { maxLength: 1 },
   ),
 })
 const delta = fc.oneof(
@@ -223,12 +221,37 @@ function plain(text: string): string {
 
 function emptyResponse(): ResponseObject {
   return {
-    ...{ id: `resp_${'a'.repeat(48)}`, object: 'response', created_at: 1, completed_at: null, status: 'in_progress' },
-    ...{ incomplete_details: null, error: null, model: 'm', previous_response_id: null, instructions: null },
-    ...{ output: [], tools: [], tool_choice: 'auto', parallel_tool_calls: true, truncation: 'disabled' },
-    ...{ text: { format: { type: 'text' } }, reasoning: { effort: null, summary: null }, temperature: 1, top_p: 1 },
-    ...{ presence_penalty: 0, frequency_penalty: 0, top_logprobs: 0, max_output_tokens: null, max_tool_calls: null },
-    ...{ store: true, background: false, service_tier: 'default', metadata: {}, safety_identifier: null },
-    ...{ prompt_cache_key: null, user: null, usage: null },
+    id: `resp_${'a'.repeat(48)}`,
+    object: 'response',
+    created_at: 1,
+    completed_at: null,
+    status: 'in_progress',
+    incomplete_details: null,
+    error: null,
+    model: 'm',
+    previous_response_id: null,
+    instructions: null,
+    output: [],
+    tools: [],
+    tool_choice: 'auto',
+    parallel_tool_calls: true,
+    truncation: 'disabled',
+    text: { format: { type: 'text' } },
+    reasoning: { effort: null, summary: null },
+    temperature: 1,
+    top_p: 1,
+    presence_penalty: 0,
+    frequency_penalty: 0,
+    top_logprobs: 0,
+    max_output_tokens: null,
+    max_tool_calls: null,
+    store: true,
+    background: false,
+    service_tier: 'default',
+    metadata: {},
+    safety_identifier: null,
+    prompt_cache_key: null,
+    user: null,
+    usage: null,
   }
 }

@@ -12,7 +12,9 @@ const prices = fc.record({
 })
 const count = fc.oneof(fc.nat({ max: 10 }), fc.nat({ max: 2_147_483_647 }))
 const tokens = fc.tuple(count, count, count).map(([fresh, cached, output]) => ({
-  ...{ input: fresh + cached, cached_input: cached, output },
+  input: fresh + cached,
+  cached_input: cached,
+  output,
 }))
 const RUNS = trials(2000)
 
@@ -45,7 +47,9 @@ law(
 law('splitting an answer never costs less, and at most one unit more a part', (seed) => {
   const property = fc.property(prices, tokens, tokens, (price, a, b) => {
     const whole = priceTokens(price, {
-      ...{ input: a.input + b.input, cached_input: a.cached_input + b.cached_input, output: a.output + b.output },
+      input: a.input + b.input,
+      cached_input: a.cached_input + b.cached_input,
+      output: a.output + b.output,
     })
     const parts = priceTokens(price, a) + priceTokens(price, b)
     assert.ok(parts >= whole && parts - whole <= 1n)

@@ -24,7 +24,8 @@ function open(pool_max: number, url = database.url) {
   pool.on('acquire', (client) => in_use.add(client))
   pool.on('release', (_, client) => in_use.delete(client))
   return {
-    ...{ db, pool },
+    db,
+    pool,
     take: (owner: string) => takingTurnsAs(owner, () => pool.connect()),
     async close() {
       for (const each of in_use) each.release()
@@ -110,8 +111,17 @@ test('what serves all organizations does not wait in the line of the one that be
   const clock = systemClock
   const meter = openMeter(db)
   const usage = {
-    ...{ request_id: 'req_1', org_id: 'org_none', user_id: 'user_none', key_id: null, model: 'm', amount: 1n },
-    ...{ input_tokens: 1, cached_input_tokens: 0, output_tokens: 1, reasoning_tokens: 0, now: clock.now() },
+    request_id: 'req_1',
+    org_id: 'org_none',
+    user_id: 'user_none',
+    key_id: null,
+    model: 'm',
+    amount: 1n,
+    input_tokens: 1,
+    cached_input_tokens: 0,
+    output_tokens: 1,
+    reasoning_tokens: 0,
+    now: clock.now(),
   }
   const works: Array<[what: string, work: () => Promise<unknown>]> = [
     ['a group', () => openGroups().join('a', 1, async (items) => [(await pool.query('select 1')).rowCount, ...items])],

@@ -12,7 +12,8 @@ test('payloads of every channel arrive over one connection, with their channel',
   const received: string[] = []
   const enough = Promise.withResolvers<void>()
   const listening = await listen({
-    ...{ url, channels: ['keys', 'Odd "channel"'] },
+    url,
+    channels: ['keys', 'Odd "channel"'],
     onPayload: (payload, channel) => received.push(`${channel} ${payload}`) === 3 && enough.resolve(),
     onReconnect: () => assert.fail('was never disconnected'),
   })
@@ -51,7 +52,9 @@ test('an outage is reported once with its reason, at the start too, and its end 
   const [failed, back] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
   let refusals = 2
   const listening = await listen({
-    ...{ url: proxy.url, channels: ['keys'], onPayload: () => {} },
+    url: proxy.url,
+    channels: ['keys'],
+    onPayload: () => {},
     async onConnect(client) {
       if (refusals-- > 0) await client.query('select from missing')
     },

@@ -79,12 +79,11 @@ const ORDER = [
   'nodes',
   'operations',
   'identity',
-  'events',
+  'webhooks',
   'billing',
   'files',
   'videos',
   'responses',
-  'webhooks',
   'reload',
   'conversations',
 ]

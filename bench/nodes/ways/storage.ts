@@ -6,8 +6,11 @@ const WITHOUT_FILES = ['response', 'chat', 'stream'] as const
 
 /** Requests that need the bucket are 503. */
 const AWAY: Way['expects'] = {
-  ...{ a: /storage away/, b: /storage away/, goes_on: WITHOUT_FILES },
-  ...{ alerts: ['KinoraStorageAway'], perhaps: ['KinoraServerErrors'] },
+  a: /storage away/,
+  b: /storage away/,
+  goes_on: WITHOUT_FILES,
+  alerts: ['KinoraStorageAway'],
+  perhaps: ['KinoraServerErrors'],
 }
 
 /** What happens to the bucket, and to the disk of a node. */

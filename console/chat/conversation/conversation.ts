@@ -84,8 +84,18 @@ export type Conversation = {
 }
 
 export const NEW_SETTINGS: Settings = {
-  ...{ model: null, system: '', temperature: '', top_p: '', max_tokens: '', stop: '', seed: '', reasoning_effort: '' },
-  ...{ response_format: 'text', schema_name: 'answer', schema: '', tools: '' },
+  model: null,
+  system: '',
+  temperature: '',
+  top_p: '',
+  max_tokens: '',
+  stop: '',
+  seed: '',
+  reasoning_effort: '',
+  response_format: 'text',
+  schema_name: 'answer',
+  schema: '',
+  tools: '',
 }
 
 export const NO_DRAFT: Conversation['draft'] = { text: '', attachments: [] }
@@ -105,7 +115,14 @@ export const NEW_CONVERSATION: Conversation = {
 
 export function newAnswer(model: string, id = newMessageId()): AssistantMessage {
   return {
-    ...{ id, role: 'assistant', model, text: '', reasoning: '', reasoning_ms: null, refusal: '', tool_calls: [] },
+    id,
+    role: 'assistant',
+    model,
+    text: '',
+    reasoning: '',
+    reasoning_ms: null,
+    refusal: '',
+    tool_calls: [],
     ...{
       items: null,
       status: 'streaming',

@@ -97,7 +97,8 @@ function filesOf(parts: readonly Part[]): Attachment[] {
       {
         id: String(i),
         kind: part.type === 'input_image' ? 'image' : kindOfName(name),
-        ...{ name, size_bytes: null },
+        name,
+        size_bytes: null,
         source: inline === undefined ? { from: 'file', file_id } : { from: 'data', url: inline },
       },
     ]

@@ -14,7 +14,11 @@ export function useProblemText(slot: Slot, { problem, bytes }: Attachment): stri
   if (problem.code === 'upload') return failure
   const size = megabytes(format.locale, bytes, 'ceil')
   return t(`problem.${problem.code satisfies Exclude<Problem['code'], 'upload'>}`, {
-    ...{ formats: format.list(RULES[slot].formats), from, to, size, max: megabytes(format.locale, bytes_max, 'floor') },
+    formats: format.list(RULES[slot].formats),
+    from,
+    to,
+    size,
+    max: megabytes(format.locale, bytes_max, 'floor'),
   })
 }
 

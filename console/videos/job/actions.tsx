@@ -86,7 +86,10 @@ export function VideoActions({ job, name }: { job: VideoJob; name: string | null
             ? []
             : [
                 {
-                  ...{ label: t('delete'), icon: <Trash2 />, danger: true, onSelect: () => void remove() },
+                  label: t('delete'),
+                  icon: <Trash2 />,
+                  danger: true,
+                  onSelect: () => void remove(),
                   ...(!mayDelete && { disabled: true, hint: kit('delete_own_only') }),
                 },
               ]),

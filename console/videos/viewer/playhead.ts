@@ -60,7 +60,11 @@ export function usePlayhead(first: Player, second: Player) {
   }, [playing, loop, length])
 
   return {
-    ...{ time, playing, length, seek, step },
+    time,
+    playing,
+    length,
+    seek,
+    step,
     toggle: () => (playing ? pause() : play()),
     /** For `onLoadedMetadata` of both. */
     onLoaded,

@@ -133,7 +133,9 @@ function securityOf({ auth }: Route): Json[] {
 
 function parametersOf(spec: Route): { parameters?: Json[] } {
   const inPath = [...openApiPath(spec).matchAll(/\{(\w+)\}/g)].map(([, name]) => ({
-    ...{ name, in: 'path', required: true },
+    name,
+    in: 'path',
+    required: true,
     schema: { type: 'string' },
   }))
   const query = (spec.query ?? {}) as {
@@ -154,7 +156,11 @@ function parametersOf(spec: Route): { parameters?: Json[] } {
 /** Headers that an answer depends on. `Authorization` is in the security schemes. */
 function headersOf(spec: Route): Json[] {
   const header = (name: string, description: string, schema: Json = { type: 'string' }) => ({
-    ...{ name, in: 'header', required: false, description, schema },
+    name,
+    in: 'header',
+    required: false,
+    description,
+    schema,
   })
   if (spec.idempotent) {
     const text =

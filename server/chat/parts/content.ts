@@ -5,7 +5,7 @@ import { busyProblem, ChildrenBusy } from '../../media/children/concurrency-limi
 import { PdfError, type PdfFault, renderPdf } from '../../media/pdf/render.ts'
 import { checkPicture, ProbeError } from '../../media/probe/probe.ts'
 import { type MediaFamily, recognizeBytes } from '../../media/probe/recognize.ts'
-import { utf8Slices } from '../../platform/bytes.ts'
+import { utf8Slices } from '../../platform/json/bytes.ts'
 import { turnTaker } from '../../platform/turns.ts'
 import { tooLarge } from './inline.ts'
 import {

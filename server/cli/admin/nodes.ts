@@ -11,8 +11,17 @@ export const nodes = command({
   async run({ db, clock }) {
     const rows = (await findNodes(db)).map(
       ({ id, host_name, data_dir, pid, version, role, processes, connections, ...node }) => ({
-        ...{ id, host_name, data_dir, pid, version, role, processes, connections },
-        ...{ state: stateOf(node, clock.now()), started_at: node.started_at, seen_at: node.seen_at },
+        id,
+        host_name,
+        data_dir,
+        pid,
+        version,
+        role,
+        processes,
+        connections,
+        state: stateOf(node, clock.now()),
+        started_at: node.started_at,
+        seen_at: node.seen_at,
       }),
     )
     return listed(rows, rows.length)

@@ -85,8 +85,12 @@ export const userCreate = command({
       return made
     })
     const json = {
-      ...{ id: user_id, email: email.toLowerCase(), organization_id: org_id, role },
-      ...{ created, password_reset },
+      id: user_id,
+      email: email.toLowerCase(),
+      organization_id: org_id,
+      role,
+      created,
+      password_reset,
       ...((created || password_reset) && given.password === undefined && { password }),
     }
     if (created) return { json, rows: rowsOf(json) }

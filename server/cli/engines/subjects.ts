@@ -34,7 +34,10 @@ export function subjectsOf(config: Config, engines: Engines): Subject[] {
       ? []
       : [
           {
-            ...{ family: 'transcription' as const, model: null, engine: null, kind: 'openai' },
+            family: 'transcription' as const,
+            model: null,
+            engine: null,
+            kind: 'openai',
             at: config.transcription.base_url,
             checks: bind(TRANSCRIPTION_CHECKS, engines.transcription, CALL_SECONDS),
           },
@@ -54,7 +57,11 @@ const POLL_SECONDS = 10
 
 function videoSubjects(engines: Engines, { id, render_seconds }: Config['video_models'][number]): Subject[] {
   return engines.video.get(id)!.members.map((member) => ({
-    ...{ family: 'video' as const, model: id, engine: member.id, kind: member.name, at: member.urls?.[0] ?? null },
+    family: 'video' as const,
+    model: id,
+    engine: member.id,
+    kind: member.name,
+    at: member.urls?.[0] ?? null,
     checks: bind(
       LIVE_VIDEO_CHECKS,
       { engine: member.engine, model: member.model, poll_seconds: POLL_SECONDS, serves_files: false },
@@ -66,12 +73,20 @@ function videoSubjects(engines: Engines, { id, render_seconds }: Config['video_m
 function chatSubject(config: Config, engines: Engines, model: Config['chat_models'][number]): Subject {
   const { engine, model: name, name: kind, urls } = engines.chat.get(model.id)!
   const subject = {
-    ...{ engine, model: name, capabilities: new Set<string>(model.capabilities), choices: model.n !== 1 },
+    engine,
+    model: name,
+    capabilities: new Set<string>(model.capabilities),
+    choices: model.n !== 1,
     effort: model.reasoning_efforts.find((effort) => effort !== 'none' && effort !== 'minimal') ?? null,
-    ...{ max_tokens: Math.min(MAX_TOKENS, model.max_output_tokens ?? MAX_TOKENS), at_once: AT_ONCE },
+    max_tokens: Math.min(MAX_TOKENS, model.max_output_tokens ?? MAX_TOKENS),
+    at_once: AT_ONCE,
   }
   return {
-    ...{ family: 'chat', model: model.id, engine: null, kind, at: urls?.[0] ?? null },
+    family: 'chat',
+    model: model.id,
+    engine: null,
+    kind,
+    at: urls?.[0] ?? null,
     checks: bind(CHAT_CHECKS, subject, config.limits.upstream_total_seconds),
   }
 }
@@ -80,7 +95,11 @@ function moderationSubject(config: Config, engines: Engines): Subject {
   const options = entryOptions(config.moderation)
   const subject = { engine: engines.moderation, is_list: options.kind === 'rules' }
   return {
-    ...{ family: 'moderation', model: null, engine: null, kind: options.kind, at: addressOf(options.base_url) },
+    family: 'moderation',
+    model: null,
+    engine: null,
+    kind: options.kind,
+    at: addressOf(options.base_url),
     checks: bind(MODERATION_CHECKS, subject, CALL_SECONDS),
   }
 }
@@ -88,14 +107,19 @@ function moderationSubject(config: Config, engines: Engines): Subject {
 function translationSubject(config: Config, engines: Engines): Subject {
   const options = entryOptions(config.translation)
   return {
-    ...{ family: 'translation', model: null, engine: null, kind: options.kind, at: addressOf(options.base_url) },
+    family: 'translation',
+    model: null,
+    engine: null,
+    kind: options.kind,
+    at: addressOf(options.base_url),
     checks: bind(TRANSLATION_CHECKS, engines.translation, TABLE_SECONDS),
   }
 }
 
 function bind<S>(checks: ReadonlyArray<Check<S>>, subject: S, seconds: number): Subject['checks'] {
   return checks.map((check) => ({
-    ...{ title: check.title, starts: check.starts },
+    title: check.title,
+    starts: check.starts,
     run: (signal) => runCheck(check, subject, { signal, seconds }),
   }))
 }

@@ -1,6 +1,7 @@
 import type { Dispatcher } from 'undici'
 import { OutboundError } from '../../platform/outbound/error.ts'
 import { exchangeOnOrigin } from '../../platform/outbound/redirect.ts'
+import { withTimeout } from '../../platform/timeout.ts'
 
 export type FetchLimits = { idle_ms: number; total_ms: number }
 
@@ -94,12 +95,10 @@ function untilSilence(body: ReadableStream<Uint8Array>): ReadableStream<Uint8Arr
   return new ReadableStream<Uint8Array>(
     {
       async pull(controller) {
-        const silence = Promise.withResolvers<'silent'>()
-        const timer = setTimeout(() => silence.resolve('silent'), REFUSAL_SILENCE_MS)
-        const next = await Promise.race([reader.read(), silence.promise]).finally(() => clearTimeout(timer))
-        if (next !== 'silent' && !next.done) return controller.enqueue(next.value)
+        const next = await withTimeout(REFUSAL_SILENCE_MS, reader.read(), () => null)
+        if (next?.value) return controller.enqueue(next.value)
         controller.close()
-        if (next === 'silent') await reader.cancel()
+        if (next === null) await reader.cancel()
       },
       cancel: (reason) => reader.cancel(reason),
     },

@@ -5,7 +5,8 @@ import type { ChatMessage } from './contract.ts'
 
 const conversation = (...texts: string[]): ChatMessage[] =>
   texts.map((text, i) => ({
-    ...{ role: 'assistant', content: null },
+    role: 'assistant',
+    content: null,
     tool_calls: [{ id: `${i}`, type: 'function', function: { name: 'f', arguments: text } }],
   }))
 const BROKEN = ['{"at":"no', '[1]', '[]', '5', '"x"', 'null', '', ' ', '{"a":1}{"b":2}', '{"a":NaN}']

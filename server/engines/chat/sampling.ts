@@ -17,8 +17,11 @@ type Name = (typeof SAMPLING)[number]
  * they do not have, whatever its value. `temperature` and `top_p` are such values when both are 1. Documented in docs/engines.md.
  */
 const NEUTRAL: Partial<Record<Name, readonly number[]>> = {
-  ...{ top_k: [0, -1], min_p: [0], repetition_penalty: [1] },
-  ...{ frequency_penalty: [0], presence_penalty: [0] },
+  top_k: [0, -1],
+  min_p: [0],
+  repetition_penalty: [1],
+  frequency_penalty: [0],
+  presence_penalty: [0],
 }
 
 /** Parameters that are ignored where the server does not have them. Source: contract 9.1. */

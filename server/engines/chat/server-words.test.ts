@@ -8,7 +8,8 @@ const MESSAGES: ChatMessage[] = [
   { role: 'system', content: 'Be terse.' },
   { role: 'user', content: [{ type: 'text', text: PROMPT }] },
   {
-    ...{ role: 'assistant', content: null },
+    role: 'assistant',
+    content: null,
     tool_calls: [
       { id: 'a', type: 'function', function: { name: 'look', arguments: '{"street":"Harbour Street 12"}' } },
     ],
@@ -63,7 +64,12 @@ test('nothing of the other fields of the request is kept, but the words of the p
   const parameters = { type: 'object', properties: { ward_name: { type: 'string', enum: ['Harbour'] } } }
   const all = readWords(
     {
-      ...{ model: 'm', n: 1, stream: false, user: 'ada-77', stop: ['Amen.'], extra: { guide: { rule: ['sea|salt'] } } },
+      model: 'm',
+      n: 1,
+      stream: false,
+      user: 'ada-77',
+      stop: ['Amen.'],
+      extra: { guide: { rule: ['sea|salt'] } },
       messages: [{ role: 'user', content: 'Hi', name: 'Lovelace' }],
       tools: [{ type: 'function', function: { name: 'find ward', description: 'Finds the ward of Ada.', parameters } }],
       response_format: { type: 'json_schema', json_schema: { name: 'diagnosis', schema: { title: 'Findings' } } },

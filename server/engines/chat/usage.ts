@@ -58,7 +58,10 @@ export function laterUsage(before: TokenUsage | null, now: TokenUsage | null): T
   const { input, cached_input, audio_input } = now.input > 0 ? now : before
   const { output, reasoning, audio_output, unlisted } = now.output > 0 ? now : before
   return {
-    ...{ input, cached_input, output, reasoning },
+    input,
+    cached_input,
+    output,
+    reasoning,
     ...(audio_input !== undefined && { audio_input }),
     ...(audio_output !== undefined && { audio_output }),
     ...(unlisted !== undefined && { unlisted }),

@@ -37,7 +37,10 @@ export async function runCheck<S>(
   const began = performance.now()
   const limit = AbortSignal.timeout(seconds * 1000)
   const finding = (outcome: Finding['outcome'], detail: string): Finding => ({
-    ...{ title, level, outcome, detail },
+    title,
+    level,
+    outcome,
+    detail,
     seconds: Math.round(performance.now() - began) / 1000,
   })
   try {

@@ -11,12 +11,14 @@ export type ModerationSubject = { engine: ModerationEngine; is_list: boolean }
 export const MODERATION_CHECKS: ReadonlyArray<Check<ModerationSubject>> = [
   {
     title: 'allows prompts that are harmless',
-    ...{ level: 'must', starts: 'a call' },
+    level: 'must',
+    starts: 'a call',
     run: async (subject, signal) => verdicts(subject, HARMLESS, 'allow', signal),
   },
   {
     title: 'blocks prompts that are not',
-    ...{ level: 'must', starts: 'a call' },
+    level: 'must',
+    starts: 'a call',
     async run(subject, signal) {
       if (subject.is_list) throw new NotApplicable('it is a deny list, which knows your terms and nothing else')
       return verdicts(subject, HARMFUL, 'block', signal)
@@ -24,7 +26,8 @@ export const MODERATION_CHECKS: ReadonlyArray<Check<ModerationSubject>> = [
   },
   {
     title: 'judges a picture',
-    ...{ level: 'must', starts: 'a call' },
+    level: 'must',
+    starts: 'a call',
     async run({ engine }, signal) {
       if (!engine.sees_images)
         throw new NotApplicable('it sees no pictures; `moderation.media` says what becomes of them')
@@ -38,7 +41,8 @@ export const MODERATION_CHECKS: ReadonlyArray<Check<ModerationSubject>> = [
   },
   {
     title: 'names itself in each verdict',
-    ...{ level: 'must', starts: 'a call' },
+    level: 'must',
+    starts: 'a call',
     async run({ engine: asked }, signal) {
       const { engine, version } = await asked.moderate(promptOf(HARMLESS[0]!), signal)
       assert.ok(engine !== '' && version !== '', 'a moderation record would not say who judged')
@@ -51,7 +55,8 @@ export const MODERATION_CHECKS: ReadonlyArray<Check<ModerationSubject>> = [
 export const TRANSCRIPTION_CHECKS: ReadonlyArray<Check<TranscriptionEngine>> = [
   {
     title: 'answers a sound without speech with a text, blank or not',
-    ...{ level: 'must', starts: 'a call' },
+    level: 'must',
+    starts: 'a call',
     async run(engine, signal) {
       const text = await engine.transcribe(tone(), signal)
       return text.trim() === '' ? undefined : `it hears words in a tone of two seconds: ${text.length} characters`

@@ -3,15 +3,20 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import { law } from '../../../test/support/law.ts'
 import { effortOf } from '../../../test/support/processor-time.ts'
+import { takingTurnsAs } from '../../platform/turns.ts'
 import { EngineError } from '../engine-error.ts'
 import { engineMistakes } from '../registry.ts'
 import { type RulesOptions, rulesMistakes, rulesModeration } from './rules.ts'
 
-const judge = (deny: RulesOptions['deny'], text: string) =>
-  rulesModeration({ kind: 'rules', ...(deny ? { deny } : {}) }).moderate(
-    { text, images: [], purpose: 'video_prompt' },
-    new AbortController().signal,
-  )
+const NEVER = new AbortController().signal
+const judge = async (deny: RulesOptions['deny'], text: string) => {
+  const engine = rulesModeration({ kind: 'rules', ...(deny ? { deny } : {}) })
+  try {
+    return await engine.moderate({ text, images: [], purpose: 'video_prompt' }, NEVER)
+  } finally {
+    await engine.close!()
+  }
+}
 
 test('an empty list allows everything', async () => {
   assert.equal((await judge(undefined, 'anything')).verdict, 'allow')
@@ -62,6 +67,28 @@ test('a pattern that runs away is a fault, not an allow', async () => {
     judge(['/^(a+)+$/'], `${'a'.repeat(40)}!`),
     (error) => error instanceof EngineError && error.kind === 'transient',
   )
+})
+
+test('while a pattern runs away other work goes on, and another organization is judged after one search of its owner', async () => {
+  const engine = rulesModeration({ kind: 'rules', deny: ['/^(a+)+$/', '/bomb/'] })
+  const ask = (owner: string, text: string) =>
+    takingTurnsAs(owner, () => engine.moderate({ text, images: [], purpose: 'video_prompt' }, NEVER))
+  assert.equal((await ask('other', 'a cat')).verdict, 'allow')
+  const order: string[] = []
+  const hostile = [1, 2, 3].map(() =>
+    assert.rejects(ask('hostile', `${'a'.repeat(40)}!`)).finally(() => order.push('hostile')),
+  )
+  const judged = ask('other', 'a bomb').finally(() => order.push('other'))
+  let turns = 0
+  while (order.length === 0) {
+    turns += 1
+    await new Promise(setImmediate)
+  }
+  assert.ok(turns > 10, `${turns} turns of the event loop`)
+  assert.equal((await judged).verdict, 'block')
+  assert.deepEqual(order, ['hostile', 'other'])
+  await Promise.all(hostile)
+  await engine.close!()
 })
 
 test('the categories that were hit are named, and the version changes with the list', async () => {

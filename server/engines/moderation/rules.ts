@@ -1,8 +1,7 @@
 import { createHash } from 'node:crypto'
-import { createContext, Script } from 'node:vm'
 import Type from 'typebox'
-import { EngineError } from '../engine-error.ts'
 import type { ModerationEngine, ModerationResult } from './contract.ts'
+import { openPatternThread } from './pattern-thread.ts'
 
 /**
  * A deny list, not a classifier. An entry of `deny` is a term, or a pattern written `/source/flags`; written as an object, the keys
@@ -25,12 +24,12 @@ export const RULES = 'rules'
 /** The category of a list that has none. */
 export const UNNAMED = 'denied'
 
-/** Moderation by the operator's own deny list. Deterministic, in process, dialogue in `<d>` included. */
+/** Moderation by the operator's own deny list. Deterministic, dialogue in `<d>` included. */
 export function rulesModeration(options: RulesOptions): ModerationEngine {
   const rules = entries(options.deny).map(readRule)
   const terms = rules.filter((rule) => rule.term !== null)
   const patterns = rules.filter((rule) => rule.pattern !== null)
-  const search = patternSearch(patterns)
+  const thread = openPatternThread(patterns.map(({ pattern }) => pattern!))
   const version = createHash('sha256')
     .update(JSON.stringify(entries(options.deny)))
     .digest('hex')
@@ -39,15 +38,16 @@ export function rulesModeration(options: RulesOptions): ModerationEngine {
   return {
     sees_images: false,
     media: options.media ?? 'allow',
-    async moderate({ text }): Promise<ModerationResult> {
+    async moderate({ text }, signal): Promise<ModerationResult> {
       const plain = withoutInvisible(text).normalize('NFKC')
       const forms = readings(plain).flatMap((reading) => [reading, foldText(reading)])
       const folded = forms.map((form) => collapse(form))
       const hits = terms.filter((rule) => folded.some((form) => form.includes(rule.term!)))
-      if (patterns.length > 0) hits.push(...search(forms))
+      if (patterns.length > 0) hits.push(...(await thread.search(forms, signal)).map((place) => patterns[place]!))
       const categories = [...new Set(hits.map((rule) => rule.category))].sort()
       return { verdict: categories.length === 0 ? 'allow' : 'block', categories, engine: RULES, version }
     },
+    close: () => thread.close(),
   }
 }
 
@@ -79,9 +79,6 @@ const PATTERN = /^\/(.+)\/([a-z]*)$/s
 
 /** `g` and `y` would make a pattern remember its last match; the others change nothing between calls. */
 const PATTERN_FLAGS = /^[imsuv]*$/
-
-/** A pattern may backtrack without end on a hostile prompt. Past this the text counts as unjudged, which fails the job closed. */
-const PATTERNS_MS = 250
 
 function entries(deny: RulesOptions['deny']): Entry[] {
   if (deny === undefined) return []
@@ -118,24 +115,4 @@ function withoutInvisible(text: string): string {
 
 function collapse(text: string): string {
   return text.replace(/\s+/gu, ' ')
-}
-
-const SEARCH = new Script('patterns.filter(({ pattern }) => forms.some((form) => pattern.test(form)))')
-
-/** The watchdog of `node:vm` also ends a regular expression that has run away. One context serves all calls: making one takes 0.7 ms. */
-function patternSearch(patterns: Rule[]): (forms: string[]) => Rule[] {
-  const globals: { patterns: Rule[]; forms: string[] } = { patterns, forms: [] }
-  const context = createContext(globals)
-  return (forms) => {
-    globals.forms = forms
-    try {
-      return SEARCH.runInContext(context, { timeout: PATTERNS_MS }) as Rule[]
-    } catch {
-      throw new EngineError('transient', 'A pattern of the deny list did not finish in time.', {
-        engine_code: 'pattern_timeout',
-      })
-    } finally {
-      globals.forms = []
-    }
-  }
 }

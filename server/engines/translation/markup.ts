@@ -47,8 +47,14 @@ function fromMarkup(markup: string, tag: string): string {
 
 /** What the libraries of translators write. */
 const ENTITIES: Readonly<Record<string, string>> = {
-  ...{ amp: '&', lt: '<', gt: '>', quot: '"', nbsp: '\u00a0' },
-  ...{ apos: "'", '#39': "'", '#x27': "'" },
+  amp: '&',
+  lt: '<',
+  gt: '>',
+  quot: '"',
+  nbsp: '\u00a0',
+  apos: "'",
+  '#39': "'",
+  '#x27': "'",
 }
 
 type Pieces = {

@@ -55,7 +55,10 @@ export function narrowCapabilities(protocol: Protocol, options: CapabilityOption
     seconds: options.seconds ?? protocol.seconds,
     aspect_ratios: new Set(ratios),
     auto_aspect_ratio: ratios.includes('Auto'),
-    ...{ media, audio_out: true, cancel, idempotency },
+    media,
+    audio_out: true,
+    cancel,
+    idempotency,
   }
 }
 

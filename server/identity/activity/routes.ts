@@ -36,9 +36,13 @@ function activityView({
 }: NamedActivity): ActivityEntry {
   const person = actor.kind === 'person' ? { user_id: actor.user_id, email, key_hint } : NOBODY
   return {
-    ...{ id, object: 'activity_entry', created_at: unixSeconds(created_at) },
+    id,
+    object: 'activity_entry',
+    created_at: unixSeconds(created_at),
     actor: { kind: actor.kind, ...person },
-    ...{ action, target, details: details as ActivityEntry['details'] },
+    action,
+    target,
+    details: details as ActivityEntry['details'],
   }
 }
 

@@ -135,6 +135,9 @@ function invitationPreview(invitation: InvitationRow & { org_name: string; has_a
   return {
     object: 'invitation_preview',
     organization: { name: org_name },
-    ...{ email, role, expires_at: unixSeconds(expires_at), has_account },
+    email,
+    role,
+    expires_at: unixSeconds(expires_at),
+    has_account,
   }
 }

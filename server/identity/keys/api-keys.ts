@@ -68,7 +68,9 @@ export async function revokeOwnKey(
     const user_id = keyHolder(await lockedRole(tx, principal))
     if (!(await revokeKey(tx, { org_id: principal.org_id, user_id, id, now }))) throw notFound('API key')
     await recordActivity(tx, {
-      ...{ actor: actorOf(principal), action: 'api_key.revoke', now },
+      actor: actorOf(principal),
+      action: 'api_key.revoke',
+      now,
       org_id: principal.org_id,
       target: id,
     })

@@ -111,10 +111,7 @@ function choiceRoutes(identity: Identity): Route[] {
 }
 
 function choiceView({ id, org_name, role, inviter_email, expires_at }: NamedInvitation) {
-  return {
-    ...{ id, organization: { name: org_name }, role },
-    ...{ invited_by: inviter_email, expires_at: unixSeconds(expires_at) },
-  }
+  return { id, organization: { name: org_name }, role, invited_by: inviter_email, expires_at: unixSeconds(expires_at) }
 }
 
 function requireProvider(identity: Identity): OidcProvider {

@@ -26,7 +26,10 @@ async function run(
   await runFfmpeg(
     { inputs: {}, args, outputs, duration_seconds: 1 },
     {
-      ...{ runner: { kind: 'wasm' }, time_limit_seconds: 60, signal, work_dir: dir },
+      runner: { kind: 'wasm' },
+      time_limit_seconds: 60,
+      signal,
+      work_dir: dir,
       on_start: (pid) => {
         child = pid
       },

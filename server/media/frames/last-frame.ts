@@ -29,7 +29,11 @@ export async function withLastFrame<T>(
     const task: LastFrameTask = { clip, dir, runner, start_seconds, width, height }
     try {
       const picture = await runChild<string>(new URL('./last-frame-child.ts', import.meta.url), task, {
-        ...{ owner, signal, kind: 'variant', time_limit_seconds: TIME_LIMIT_SECONDS, reuse: runner.kind === 'wasm' },
+        owner,
+        signal,
+        kind: 'variant',
+        time_limit_seconds: TIME_LIMIT_SECONDS,
+        reuse: runner.kind === 'wasm',
       })
       return await use(picture)
     } catch (error) {

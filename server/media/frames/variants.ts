@@ -44,7 +44,11 @@ export async function makeVariants(
   const task: VariantsTask = { clip, dir, seconds, columns: COLUMNS, ...sizes, ...files, runner: await chooseRunner() }
   try {
     await runChild<null>(new URL('./variants-child.ts', import.meta.url), task, {
-      ...{ owner, signal, kind: 'variant', time_limit_seconds: MAKE_SECONDS, reuse: task.runner.kind === 'wasm' },
+      owner,
+      signal,
+      kind: 'variant',
+      time_limit_seconds: MAKE_SECONDS,
+      reuse: task.runner.kind === 'wasm',
     })
     return files
   } catch (error) {

@@ -53,7 +53,10 @@ export async function openChanges(
   const listening = await listen({
     url,
     channels: [CHANNEL, ...trigger_topics],
-    ...{ onConnect, on_error, on_recovered, signal },
+    onConnect,
+    on_error,
+    on_recovered,
+    signal,
     onPayload(payload, channel) {
       if (channel !== CHANNEL) return emit(channel, payload)
       const [topic, ...ids] = payload.split(' ')

@@ -1,6 +1,6 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import { Kysely, PostgresDialect, type Transaction } from 'kysely'
 import pg from 'pg'
+import { withTimeout } from '../timeout.ts'
 import { databaseClientOptions, isOfConnection, newClient } from './client-options.ts'
 import { shareFairly } from './fair-pool.ts'
 import { watchConnections } from './watch-connections.ts'
@@ -70,7 +70,7 @@ export function openDb(
       connections.close()
       const ended = [...connected.values()]
       await pool.end()
-      await Promise.race([Promise.all(ended), sleep(CLOSE_MILLISECONDS, undefined, { ref: false })])
+      await withTimeout(CLOSE_MILLISECONDS, Promise.all(ended), () => {})
     },
   }
 }
@@ -186,16 +186,10 @@ const DOWN_MESSAGES = [
  * What `statement` returns; when it takes longer than `seconds`, an error as of a database that is away: its connection may have been
  * lost silently. The statement may still be executed.
  */
-export async function answered<T>(statement: Promise<T>, seconds: number): Promise<T> {
-  let timer: NodeJS.Timeout | undefined
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error(NOT_ANSWERED)), seconds * 1000)
+export function answered<T>(statement: Promise<T>, seconds: number): Promise<T> {
+  return withTimeout(seconds * 1000, statement, () => {
+    throw new Error(NOT_ANSWERED)
   })
-  try {
-    return await Promise.race([statement, late])
-  } finally {
-    clearTimeout(timer)
-  }
 }
 
 const { INT8, NUMERIC, DATE } = pg.types.builtins

@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer'
-import { joinInTurns, utf8Slices } from '../bytes.ts'
 import { requireSafeJson, requireSafeJsonInTurns, type TextRepair } from '../schema/validate.ts'
 import { nextTurn, turnTaker } from '../turns.ts'
+import { joinInTurns, utf8Slices } from './bytes.ts'
 import { parsePieces } from './pieces.ts'
 import { newScan, scanWhole, unreadableJson } from './scan.ts'
 

@@ -39,8 +39,18 @@ export type Scan = {
 export function newScan(bytes: Buffer): Scan {
   const none = () => new Array<number>(JSON_DEPTH_MAX + 1).fill(-1)
   return {
-    ...{ bytes, at: 0, depth: 0, values: 1, text: -1, suspicious: false },
-    ...{ opened: none(), commas: none(), comma: none(), colon: none(), quote: -1, slash: -1 },
+    bytes,
+    at: 0,
+    depth: 0,
+    values: 1,
+    text: -1,
+    suspicious: false,
+    opened: none(),
+    commas: none(),
+    comma: none(),
+    colon: none(),
+    quote: -1,
+    slash: -1,
   }
 }
 

@@ -56,6 +56,15 @@ export function isLongJson(value: object, characters: number): boolean {
   return weigh(value, characters) <= 0
 }
 
+/** How many values a value holds, itself included; an array or object counts twice, as where bodies are read. */
+export function countValues(value: unknown): number {
+  if (typeof value !== 'object' || value === null) return 1
+  let count = 2
+  if (Array.isArray(value)) for (const each of value) count += countValues(each)
+  else for (const name in value) count += countValues((value as Record<string, unknown>)[name])
+  return count
+}
+
 /** What is left of so many characters after a value, 0 or less when it is longer. Looks no further than that. */
 function weigh(value: unknown, room: number): number {
   let left = room - VALUE_CHARACTERS

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Log, LogFields } from '../log.ts'
+import { withTimeout } from '../timeout.ts'
 
 /** What the service cannot do without for long. */
 export type Dependency = {
@@ -123,14 +124,13 @@ function watch({ name, mayExplain, sign, check }: Dependency, { log, pause, on_o
 }
 
 async function succeeds(check: () => Promise<unknown>): Promise<boolean> {
-  const late = new AbortController()
   try {
-    const over = sleep(CHECK_SECONDS * 1000, false, { signal: late.signal })
-    return await Promise.race([check().then(() => true), over])
+    await withTimeout(CHECK_SECONDS * 1000, check(), () => {
+      throw new Error('late')
+    })
+    return true
   } catch {
     return false
-  } finally {
-    late.abort()
   }
 }
 

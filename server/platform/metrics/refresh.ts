@@ -1,3 +1,4 @@
+import { withTimeout } from '../timeout.ts'
 import type { Metrics } from './metrics.ts'
 
 /** How long what was read is reported again: shorter than any usual interval of scrapes, so that several scrapers cost one reading. */
@@ -28,11 +29,6 @@ export function refreshGauges<T>(
   metrics.beforeRead(async () => {
     if (performance.now() < fresh_until) return
     reading ??= refresh()
-    let timer: NodeJS.Timeout | undefined
-    const late = new Promise<'late'>((resolve) => {
-      timer = setTimeout(resolve, LIMIT_MILLISECONDS, 'late')
-    })
-    if ((await Promise.race([reading, late])) === 'late') unknown()
-    clearTimeout(timer)
+    await withTimeout(LIMIT_MILLISECONDS, reading, unknown)
   })
 }

@@ -14,6 +14,7 @@ import {
 import { dirname, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { StartError } from '../start-error.ts'
+import { withTimeout } from '../timeout.ts'
 import type { Programs } from './programs.ts'
 import { SOCKET_PORT } from './socket.ts'
 import type { RunAs } from './user.ts'
@@ -126,11 +127,8 @@ export async function shutDown(postmaster: Postmaster): Promise<void> {
     ['SIGKILL', 5],
   ] as const) {
     signalTo(postmaster.pid, signal)
-    const timer = new AbortController()
-    const late = sleep(seconds * 1000, 'late', { signal: timer.signal }).catch(() => 'late')
-    const outcome = await Promise.race([postmaster.exited, late])
-    timer.abort()
-    if (outcome !== 'late') return
+    const exited = postmaster.exited.then(() => true)
+    if (await withTimeout(seconds * 1000, exited, () => false)) return
   }
 }
 

@@ -4,6 +4,7 @@ import type { RawBuilder } from 'kysely'
 import { addSeconds, type Clock } from '../clock.ts'
 import type { Changes } from '../db/changes.ts'
 import { answered, type Db } from '../db/db.ts'
+import { withTimeout } from '../timeout.ts'
 import { type Claimed, type Claims, LEASE_SECONDS } from './claims.ts'
 import { type DueWindow, openDueWindow } from './due-window.ts'
 import { keepLeases, type Leased, leaseEnd } from './leases.ts'
@@ -113,7 +114,9 @@ export function startConsumer<Row extends Claimed>(options: ConsumerOptions<Row>
   const claiming = claimLoop(state)
   // Also while the consumer stops: work under way may take longer than a lease.
   const renewing = keepLeases({
-    ...{ db: state.db, claims: state.claims, signal: state.over.signal },
+    db: state.db,
+    claims: state.claims,
+    signal: state.over.signal,
     held: () => [...state.held.values()],
     on_lost: ({ id, claim_id }) => {
       if (state.held.get(id)?.row.claim_id === claim_id) drop(state, id)
@@ -149,7 +152,8 @@ async function claimLoop<Row extends Claimed>(state: State<Row>): Promise<void> 
     const rows = limit > 0 ? await claim(state, `${worker}/${n}`, limit) : []
     for (const row of rows) begin(state, hold(state, row, leaseEnd(sent)), { slot: true })
     state.more = rows.length === limit
-    if (limit === 0 || !state.more) await atMost(state.polling_seconds ?? POLLING_SECONDS, state.hinted.promise)
+    if (limit === 0 || !state.more)
+      await withTimeout((state.polling_seconds ?? POLLING_SECONDS) * 1000, state.hinted.promise, () => {})
     if (state.slots > state.concurrency * GATHER_ABOVE) await pause(state, GATHER_SECONDS)
   }
 }
@@ -276,9 +280,9 @@ function forget<Row extends Claimed>(state: State<Row>, entry: Held<Row>): void 
 async function finish<Row extends Claimed>(state: State<Row>): Promise<void> {
   const { held, stop_seconds } = state
   const over = () => Promise.all(state.running)
-  await atMost(stop_seconds.finish, over())
+  await withTimeout(stop_seconds.finish * 1000, over(), () => {})
   for (const { abort } of held.values()) abort.abort(state.stopping.signal.reason)
-  await atMost(stop_seconds.abort, over())
+  await withTimeout(stop_seconds.abort * 1000, over(), () => {})
   const left = rowsOf(state)
   for (const entry of [...held.values()]) forget(state, entry)
   if (left.length > 0) await release(state, left).catch((error: unknown) => state.on_error(error, null))
@@ -290,11 +294,4 @@ function rowsOf<Row extends Claimed>({ held }: State<Row>): Row[] {
 
 function pause<Row extends Claimed>(state: State<Row>, seconds: number): Promise<unknown> {
   return sleep(seconds * 1000, undefined, { signal: state.stopping.signal }).catch(() => {})
-}
-
-async function atMost(seconds: number, promise: Promise<unknown>): Promise<void> {
-  const timer = new AbortController()
-  const late = sleep(seconds * 1000, undefined, { signal: timer.signal }).catch(() => {})
-  await Promise.race([promise, late])
-  timer.abort()
 }

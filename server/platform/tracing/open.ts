@@ -4,6 +4,7 @@ import type { ClientRequest, IncomingMessage } from 'node:http'
 import type { Context, Span as OtelSpan } from '@opentelemetry/api'
 import type { Log, LogFields } from '../log.ts'
 import { StartError } from '../start-error.ts'
+import { withTimeout } from '../timeout.ts'
 import type { Attributes, Span, SpanContext, SpanOptions, Tracing } from './tracing.ts'
 
 /** The packages that make and send traces, as tried. They are installed by those who want traces. */
@@ -53,9 +54,8 @@ export async function openTracing(options: TracingOptions): Promise<Tracing> {
     within: (span, work) => around.run(span, work),
     current: () => around.getStore() ?? null,
     async close() {
-      const late = new Promise<void>((resolve) => setTimeout(resolve, CLOSE_MILLISECONDS).unref())
       const sent = provider.shutdown().catch((error) => options.log.warn('tracing_failed', failureOf(error, collector)))
-      await Promise.race([sent, late])
+      await withTimeout(CLOSE_MILLISECONDS, sent, () => {})
       collector.close()
     },
   }

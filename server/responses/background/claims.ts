@@ -17,7 +17,10 @@ export function observedResponseQueue(live: Pick<Context, 'config'>): ObservedQu
   const since = sql`case status when 'queued' then created_at end`
   const limitSeconds = () => live.config.limits.response_queue_seconds
   return {
-    ...{ ...OPEN, queue: RESPONSE_QUEUE, state: sql`status`, states: ['queued', 'in_progress'] },
+    ...OPEN,
+    queue: RESPONSE_QUEUE,
+    state: sql`status`,
+    states: ['queued', 'in_progress'],
     created: sql`created_at`,
     timed: { since, limitSeconds },
   }

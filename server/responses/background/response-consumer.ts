@@ -41,8 +41,14 @@ export function startResponseConsumer(
   const models = unreachableModels(clock)
   const lost = lostAttempts(ctx)
   const consumer = startConsumer<ClaimedResponse>({
-    ...{ db, clock, changes, sole, consumer_id, queue: RESPONSE_QUEUE },
-    ...{ claims: responseClaims(share), concurrency: share * 2 },
+    db,
+    clock,
+    changes,
+    sole,
+    consumer_id,
+    queue: RESPONSE_QUEUE,
+    claims: responseClaims(share),
+    concurrency: share * 2,
     only: (now) => servedResponses(ctx, { now, without: new Set([...models.paused(), ...pausedByOperator(ctx)]) }),
     stop_seconds: { ...STOP_SECONDS, finish },
     async run(claimed, signal) {

@@ -32,13 +32,20 @@ test('messages need no type, accept strings for parts, and any kind of text part
     ])
     assert.deepEqual(plain, { id: plain!.id, type: 'message', status: 'completed', role, content: [text('Hi')] })
     assert.deepEqual(whole, {
-      ...{ id: 'msg_mine', type: 'message', status: 'incomplete', role },
+      id: 'msg_mine',
+      type: 'message',
+      status: 'incomplete',
+      role,
       content: [text('a'), text('b'), text('c')],
     })
   }
   const [assistant] = await items([{ role: 'assistant', content: parts, phase: 'commentary', id: 'own' }])
   assert.deepEqual(assistant, {
-    ...{ id: 'own', type: 'message', status: 'completed', role: 'assistant', phase: 'commentary' },
+    id: 'own',
+    type: 'message',
+    status: 'completed',
+    role: 'assistant',
+    phase: 'commentary',
     content: [outputText('a'), outputText('b'), outputText('c')],
   })
 })

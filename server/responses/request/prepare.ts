@@ -91,11 +91,18 @@ export function newResponse(
   const status = body.background ? 'queued' : 'in_progress'
   const created_at = unixSeconds(ctx.clock.now())
   return {
-    ...{ id: newResponseId(), object: 'response', created_at, completed_at: null, status },
-    ...{ incomplete_details: null, error: null, model: body.model },
+    id: newResponseId(),
+    object: 'response',
+    created_at,
+    completed_at: null,
+    status,
+    incomplete_details: null,
+    error: null,
+    model: body.model,
     previous_response_id: body.previous_response_id ?? null,
     instructions: body.instructions ?? null,
-    ...{ output: [], ...tools.echo },
+    output: [],
+    ...tools.echo,
     parallel_tool_calls: body.parallel_tool_calls ?? true,
     truncation: body.truncation ?? 'disabled',
     text: textView(body),

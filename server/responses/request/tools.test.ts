@@ -100,7 +100,9 @@ test('a joined name that is also another tool’s name is hashed, whichever come
     assert.equal(new Set(forwarded.map((tool) => tool.function.name)).size, 5)
     assert.deepEqual(names.get('files__read'), { name: 'files__read', kind: 'function' })
     assert.deepEqual(names.get(nameOf({ name: 'read', namespace: 'files' })), {
-      ...{ name: 'read', namespace: 'files', kind: 'function' },
+      name: 'read',
+      namespace: 'files',
+      kind: 'function',
     })
   }
 })

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { openContextCaches } from './context-cache.ts'
+import { contextBytes, openContextCaches } from './context-cache.ts'
 
 const ME = 'org/me'
 const response = (response_id: string, bytes = 10, owner = ME) => ({ response_id, owner, bytes, context: [] })
@@ -53,4 +53,13 @@ test('a connection caches its 16 latest streams', () => {
   const cache = openContextCaches()()
   for (let i = 0; i < 20; i++) cache.set(`${i}`, response(`r${i}`))
   assert.deepEqual([cache.bytesOf('r3'), cache.bytesOf('r4'), cache.bytesOf('r19')], [0, 10, 10])
+})
+
+test('many small items count several times their text, a long text no more than itself', async () => {
+  const bytesOf = (value: unknown) => Buffer.byteLength(JSON.stringify(value))
+  const item = (text: string) => ({ type: 'message', role: 'user', content: [{ type: 'input_text', text }] }) as const
+  const small = Array.from({ length: 2000 }, () => item('x')) as never
+  const long = [item('x'.repeat(1_000_000))] as never
+  assert.ok((await contextBytes(small)) > 5 * bytesOf(small))
+  assert.ok((await contextBytes(long)) < 1.01 * bytesOf(long))
 })

@@ -1,3 +1,5 @@
+import { VALUE_BYTES } from '../../platform/http/body/byte-budget.ts'
+import { countValues, jsonBytes } from '../../platform/json/write.ts'
 import type { Item } from '../schema/items.ts'
 
 /** The contexts that one connection may continue: of the latest response of each of its streams, as far as there is room. */
@@ -6,17 +8,17 @@ export type ContextCache = {
   get(response_id: string, owner: string): CachedContext | null
   /** Replaces the entry of the stream. */
   set(stream_id: string | undefined, entry: CachedContext): void
-  /** Size of the cached context; 0 when there is none. */
+  /** Size of the cached context in memory; 0 when there is none. */
   bytesOf(response_id: string): number
   delete(response_id: string): void
   /** To be called at the end of the connection. */
   clear(): void
 }
 
-/** `owner`: organization and person, with a slash between. `bytes` is the size of the context as JSON. */
+/** `owner`: organization and person, with a slash between. `bytes`: about what the context takes in memory. */
 export type CachedContext = { response_id: string; owner: string; context: readonly Item[]; bytes: number }
 
-/** Limits of all connections of a process together, and of those of one organization. In memory, contexts take two to four times as much. */
+/** Limits of all connections of a process together, and of those of one organization. */
 export type CacheLimits = { bytes_max: number; organization_bytes_max: number }
 const LIMITS: CacheLimits = { bytes_max: 128 * 1024 * 1024, organization_bytes_max: 64 * 1024 * 1024 }
 const STREAMS_MAX = 16
@@ -71,6 +73,11 @@ export function openContextCaches({ bytes_max, organization_bytes_max }: CacheLi
       },
     }
   }
+}
+
+/** About what items take in memory: many small values take far more than their text. */
+export async function contextBytes(items: readonly Item[]): Promise<number> {
+  return (await jsonBytes(items)) + VALUE_BYTES * countValues(items)
 }
 
 function organizationOf(owner: string): string {

@@ -6,13 +6,12 @@ import { answersOf, type Lease, leaseUntilLeft } from '../../platform/http/body/
 import { countRefusal } from '../../platform/http/observe/metrics.ts'
 import { apiErrorOf } from '../../platform/http/server.ts'
 import type { WebSocketConnection } from '../../platform/http/websocket.ts'
-import { jsonBytes } from '../../platform/json/write.ts'
 import type { ResponseDeps } from '../call.ts'
 import { keptBeside, outputOf } from '../context/load.ts'
 import type { ResponseEvent } from '../events/event.ts'
 import { checkResponseBody } from '../request/check/body.ts'
 import { type ResponseRun, startRun } from '../run.ts'
-import type { ContextCache } from './context-cache.ts'
+import { type ContextCache, contextBytes } from './context-cache.ts'
 import { errorEvent, eventText, type RunMessage, readSocketMessage, streamIdOf } from './messages.ts'
 
 /** What the runs of one connection share. */
@@ -121,7 +120,13 @@ async function answer(
   const body = await checkResponseBody(message.body, { may_be_empty: !message.generate, left })
   const kept = leaseUntilLeft(ctx.budget, answersOf(principal.org_id), left)
   const call = {
-    ...{ principal, request_id, body, lease, kept, generate: message.generate, error_event: false },
+    principal,
+    request_id,
+    body,
+    lease,
+    kept,
+    generate: message.generate,
+    error_event: false,
     cachedContext: (response_id: string) => cache.get(response_id, owner),
     cancelled: active.cancel.signal,
   }
@@ -153,7 +158,8 @@ async function cacheContext(
   const context = [...keptBeside(output, [...history, ...input]), ...output]
   const isWhole = context.length === history.length + input.length + output.length
   const known = previous_response_id === null || !isWhole ? 0 : cache.bytesOf(previous_response_id)
-  const bytes = known > 0 ? known + (await jsonBytes(input)) + (await jsonBytes(output)) : await jsonBytes(context)
+  const bytes =
+    known > 0 ? known + (await contextBytes(input)) + (await contextBytes(output)) : await contextBytes(context)
   cache.set(stream_id, { response_id, owner, context, bytes })
 }
 

@@ -1,8 +1,8 @@
 import type { Context } from '../../context.ts'
-import { DELIVERY_QUEUE } from '../../events/event.ts'
-import { recordEvents } from '../../events/store/events.ts'
 import type { Tx } from '../../platform/db/db.ts'
 import { QUEUE_TOPIC } from '../../platform/queue/consumer.ts'
+import { DELIVERY_QUEUE } from '../../webhooks/event.ts'
+import { recordEvents } from '../../webhooks/store/events.ts'
 import type { ResponseObject } from '../schema/response.ts'
 
 /**

@@ -3,6 +3,7 @@ import type { Context } from '../../context.ts'
 import { isDatabaseDown } from '../../platform/db/db.ts'
 import { ApiError } from '../../platform/errors.ts'
 import type { Lease } from '../../platform/http/body/byte-budget.ts'
+import { withTimeout } from '../../platform/timeout.ts'
 import { failResponse, itemsOfEvents, type ResponseEvent, readEvent } from '../events/event.ts'
 import type { ResponseObject } from '../schema/response.ts'
 import { listenFor } from './changes.ts'
@@ -81,17 +82,12 @@ async function readUnlessDown(
   owner: Owner,
   which: { id: string; after: number; bytes_max: number },
 ): Promise<StoredEvents | null | 'down'> {
-  const over = new AbortController()
-  const late = sleep(READ_MILLISECONDS, 'down' as const, { signal: over.signal, ref: false })
   try {
     const read = readEvents(db, owner, { ...which, limit: BATCHES_MAX })
-    return await Promise.race([read, late])
+    return await withTimeout(READ_MILLISECONDS, read, () => 'down' as const)
   } catch (error) {
     if (isDatabaseDown(error)) return 'down'
     throw error
-  } finally {
-    late.catch(() => {})
-    over.abort()
   }
 }
 

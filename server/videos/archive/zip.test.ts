@@ -7,7 +7,9 @@ import { type ZipEntry, zipOf } from './zip.ts'
 
 const modified_at = new Date('2026-11-27T12:34:56Z')
 const of = (name: string, ...chunks: readonly Buffer[]): ZipEntry => ({
-  ...{ name, modified_at, size_bytes: chunks.reduce((sum, { length }) => sum + length, 0) },
+  name,
+  modified_at,
+  size_bytes: chunks.reduce((sum, { length }) => sum + length, 0),
   open: async () => Readable.from(chunks),
 })
 

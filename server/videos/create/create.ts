@@ -161,8 +161,20 @@ async function acceptJobs(
   const jobs = Array.from(
     { length: count },
     (): NewVideoJob => ({
-      ...{ id: newId('video', now), org_id, user_id, key_id, request_id, created_at: now },
-      ...{ model: model.id, prompt, seconds, aspect_ratio, inputs, per_second, cost, currency },
+      id: newId('video', now),
+      org_id,
+      user_id,
+      key_id,
+      request_id,
+      created_at: now,
+      model: model.id,
+      prompt,
+      seconds,
+      aspect_ratio,
+      inputs,
+      per_second,
+      cost,
+      currency,
     }),
   )
   await gates.storage.requireRoom(ctx.config, principal) // 413

@@ -89,7 +89,11 @@ function labelsList(rows: readonly LabelsRow[]): { object: 'list'; data: Labels[
   return {
     object: 'list',
     data: rows.map(({ id, name, tags, favorite }) => ({
-      ...{ id, object: 'video_labels', name: name === '' ? null : name, tags, favorite },
+      id,
+      object: 'video_labels',
+      name: name === '' ? null : name,
+      tags,
+      favorite,
     })),
   }
 }

@@ -1,7 +1,5 @@
 import { settleHolds } from '../../billing/holds.ts'
 import type { Context } from '../../context.ts'
-import { DELIVERY_QUEUE } from '../../events/event.ts'
-import { type NewEvent, recordEvents } from '../../events/store/events.ts'
 import { releasePins } from '../../files/store/pins.ts'
 import { recordActivity } from '../../identity/activity/activity.ts'
 import { addSeconds } from '../../platform/clock.ts'
@@ -9,6 +7,8 @@ import { type Db, isUniqueViolation, type Tx } from '../../platform/db/db.ts'
 import { writeGroupOrEach } from '../../platform/db/groups.ts'
 import { failpoint } from '../../platform/failpoint.ts'
 import { QUEUE_TOPIC } from '../../platform/queue/consumer.ts'
+import { DELIVERY_QUEUE } from '../../webhooks/event.ts'
+import { type NewEvent, recordEvents } from '../../webhooks/store/events.ts'
 import { FAILURES, isTerminal, type Outcome } from '../job.ts'
 import { insertRecords, refusedCategories } from '../moderation/records.ts'
 import { VIDEO_TOPIC } from '../queues.ts'
@@ -156,7 +156,8 @@ function moveOf({ job, outcome }: Decided, now: Date): Move {
   switch (status) {
     case 'failed':
       return {
-        ...{ job, outcome },
+        job,
+        outcome,
         set: {
           ...common,
           ...ended,

@@ -4,6 +4,7 @@ import type { Actor } from '../../identity/activity/action.ts'
 import { addSeconds } from '../../platform/clock.ts'
 import { ApiError, notFound } from '../../platform/errors.ts'
 import { QUEUE_TOPIC } from '../../platform/queue/consumer.ts'
+import { withTimeout } from '../../platform/timeout.ts'
 import { isTerminal } from '../job.ts'
 import { CANCEL_QUEUE, CANCEL_TOPIC } from '../queues.ts'
 import { servedModel } from '../render/served-model.ts'
@@ -71,17 +72,15 @@ export async function engineStops(
   const ticket = openTicket(job)
   if (!served || ticket === null) return true
   const limit = new AbortController()
-  const timer = setTimeout(() => limit.abort(new Error('The engine did not answer in time.')), ask_seconds * 1000)
-  const timeout = new Promise<never>((_, reject) => {
-    limit.signal.addEventListener('abort', () => reject(limit.signal.reason), { once: true })
-  })
   try {
-    return await Promise.race([served.engine.cancel(ticket, limit.signal), timeout])
+    return await withTimeout(ask_seconds * 1000, served.engine.cancel(ticket, limit.signal), () => {
+      const late = new Error('The engine did not answer in time.')
+      limit.abort(late)
+      throw late
+    })
   } catch (error) {
     ctx.log.warn('engine_cancel_failed', { video_id: job.id, ...describeFault(error) })
     return true
-  } finally {
-    clearTimeout(timer)
   }
 }
 

@@ -1,8 +1,8 @@
+import { createHash } from 'node:crypto'
 import { billingMetrics } from '../../billing/metrics.ts'
 import type { Context } from '../../context.ts'
 import { declareMetrics, type Metrics, STAGE_BUCKETS } from '../../platform/metrics/metrics.ts'
 import { asNumber } from '../../platform/money.ts'
-import { derivedIds } from '../../platform/tracing/derived-ids.ts'
 import type { SpanContext } from '../../platform/tracing/tracing.ts'
 import { FAILURES, isTerminal, type JobStatus, type Outcome } from '../job.ts'
 import type { VideoJobRow } from '../store.ts'
@@ -68,7 +68,9 @@ export function observeMove(
   if (job.status === 'completed')
     billingMetrics(ctx.metrics).charged.of('video', job.model, job.currency).add(asNumber(job.cost))
   const attributes = {
-    ...{ 'kinora.video_id': job.id, 'kinora.model': job.model, 'kinora.video.status': job.status },
+    'kinora.video_id': job.id,
+    'kinora.model': job.model,
+    'kinora.video.status': job.status,
     ...(job.attempt?.engine != null && { 'kinora.engine': job.attempt.engine }),
   }
   ctx.tracing
@@ -135,4 +137,10 @@ function jobSpan({ id }: { id: string }): SpanContext {
 
 function stageSpan({ id }: { id: string }, stage: JobStage): SpanContext {
   return { ...derivedIds(id, stage), sampled: true, remote: true }
+}
+
+/** The same ids wherever they are derived: `name` is that of a thing on which several processes work, `part` one span of its trace. */
+function derivedIds(name: string, part: string): { trace_id: string; span_id: string } {
+  const digest = (text: string) => createHash('sha256').update(text).digest('hex')
+  return { trace_id: digest(`trace:${name}`).slice(0, 32), span_id: digest(`span:${name}/${part}`).slice(0, 16) }
 }

@@ -39,14 +39,18 @@ export function startPipeline(ctx: LiveContext, { sole, consumer_id, on_complete
   const faults: Faults = new Map()
   const jobs = startConsumer<Job>({
     ...shared,
-    ...{ queue: VIDEO_QUEUE, claims: videoClaims, concurrency: config.limits.pipeline_concurrency },
+    queue: VIDEO_QUEUE,
+    claims: videoClaims,
+    concurrency: config.limits.pipeline_concurrency,
     only: (now) => servedJobs(ctx, now),
     run: (job, signal) => withUse(ctx, job, (now) => work(now, job, { signal, faults, on_completed })),
     on_error: (error, job) => logFault(ctx, error, job),
   })
   const cancels = startConsumer<Job>({
     ...shared,
-    ...{ queue: CANCEL_QUEUE, claims: cancelClaims, concurrency: CANCELS },
+    queue: CANCEL_QUEUE,
+    claims: cancelClaims,
+    concurrency: CANCELS,
     only: (now) => servedCancels(ctx, { now, given_up_before: addSeconds(now, -REPEAT_SECONDS) }),
     run: (job) => withUse(ctx, job, (now) => stopRender(now, job)),
     on_error: (error, job) => logFault(ctx, error, job),

@@ -148,7 +148,8 @@ function startFailed(ctx: Context, job: Job, { error, ...asked }: Asked & { erro
   if (!(error instanceof EngineError)) throw error
   const { served, attempt } = asked
   ctx.log[error.kind === 'permanent' ? 'error' : 'warn']('start_failed', {
-    ...{ video_id: job.id, ...engineFields(served, job) },
+    video_id: job.id,
+    ...engineFields(served, job),
     ...describeFault(error),
   })
   const failure = renderFailure(error)

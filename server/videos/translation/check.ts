@@ -10,7 +10,8 @@ import { translatePrompt } from './translate.ts'
 export const TRANSLATION_CHECKS: ReadonlyArray<Check<TranslationEngine>> = [
   {
     title: 'translates a Japanese prompt with dialogue',
-    ...{ level: 'must', starts: 'a call' },
+    level: 'must',
+    starts: 'a call',
     async run(engine, signal) {
       const { engine_prompt } = await translatePrompt(engine, '猫が窓辺で<d>こんにちは</d>と言う。', signal)
       return engine_prompt
@@ -18,7 +19,8 @@ export const TRANSLATION_CHECKS: ReadonlyArray<Check<TranslationEngine>> = [
   },
   {
     title: `translates ${japanese().length} prompts faithfully`,
-    ...{ level: 'should', starts: 'a call' },
+    level: 'should',
+    starts: 'a call',
     async run(engine, signal) {
       const prompts = japanese()
       const failed: string[] = []
@@ -37,7 +39,8 @@ export const TRANSLATION_CHECKS: ReadonlyArray<Check<TranslationEngine>> = [
   },
   {
     title: 'translates a prompt as long as clients may send',
-    ...{ level: 'should', starts: 'a call' },
+    level: 'should',
+    starts: 'a call',
     async run(engine, signal) {
       const prompt = longPrompt()
       const { engine_prompt } = await translatePrompt(engine, prompt, signal)

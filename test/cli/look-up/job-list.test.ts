@@ -11,8 +11,16 @@ import { send } from '../../support/http/send.ts'
 
 const ENGINE = '{ kind: videos-api, dialect: openai, base_url: "{engines}", model: wan }'
 const ALL: WantedJobs = {
-  ...{ org_id: null, statuses: STATUSES, model: null, engine: null, error: null, since: null, before: null },
-  ...{ order: 'desc', limit: 50, read_max: 1000 },
+  org_id: null,
+  statuses: STATUSES,
+  model: null,
+  engine: null,
+  error: null,
+  since: null,
+  before: null,
+  order: 'desc',
+  limit: 50,
+  read_max: 1000,
 }
 
 let service: PipelineApp

@@ -14,8 +14,15 @@ import { type BackgroundApp, startBackgroundApp } from '../../support/http/backg
 import { send } from '../../support/http/send.ts'
 
 const ALL: WantedResponses = {
-  ...{ org_id: null, statuses: RESPONSE_STATUSES, model: null, error: null, since: null, before: null },
-  ...{ order: 'desc', limit: 50, read_max: 1000 },
+  org_id: null,
+  statuses: RESPONSE_STATUSES,
+  model: null,
+  error: null,
+  since: null,
+  before: null,
+  order: 'desc',
+  limit: 50,
+  read_max: 1000,
 }
 
 let service: BackgroundApp

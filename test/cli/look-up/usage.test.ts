@@ -45,8 +45,13 @@ test('usage sums requests, tokens, seconds of video and amounts of the last day 
   assert.match(organization, /^Acme/)
   const none = { input_tokens: 0, cached_input_tokens: 0, output_tokens: 0, reasoning_tokens: 0 }
   assert.deepEqual(video, {
-    ...{ organization_id: service.person.org_id, model: 'instant-1', requests: 0, ...none },
-    ...{ videos: 1, seconds: 4, amount: '0.04000000' },
+    organization_id: service.person.org_id,
+    model: 'instant-1',
+    requests: 0,
+    ...none,
+    videos: 1,
+    seconds: 4,
+    amount: '0.04000000',
   })
   const chat = of('sandbox-1')
   assert.deepEqual(

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { readBacklogs } from '../../../server/events/store/backlogs.ts'
 import { newId } from '../../../server/platform/ids.ts'
+import { readBacklogs } from '../../../server/webhooks/store/backlogs.ts'
 import { insertBacklog } from '../../flow/webhooks/backlog-rows.ts'
 import { runCommand } from '../../support/command.ts'
 import { plansOf } from '../../support/data/plans.ts'
@@ -79,14 +79,13 @@ test('webhook list has no cell of an endpoint that was never sent anything', asy
 test('webhook list reads a long backlog from indexes, some ten thousand entries of it at most', async () => {
   const { database } = webhooks.app
   const now = new Date()
-  const subscription_id = newId('webhook_endpoint', now)
-  await insertBacklog(database, { org_id: 'org_1', subscription_id, count: 12_000, until: now })
+  const endpoint_id = newId('webhook_endpoint', now)
+  await insertBacklog(database, { org_id: 'org_1', endpoint_id, count: 12_000, until: now })
   await database.pool.query('analyze event_deliveries')
-  const backlog = (await readBacklogs(database.db, [subscription_id])).get(subscription_id)!
+  const backlog = (await readBacklogs(database.db, [endpoint_id])).get(endpoint_id)!
   assert.deepEqual([backlog.waiting, backlog.last_try_at], [10_000, null])
   assert.equal(backlog.next_try_at!.getTime(), now.getTime() - 11_999_000)
-  const [plan] = await plansOf(database, (db) => readBacklogs(db, [subscription_id, failing]))
-  for (const index of ['by_state', 'ready', 'of_subscription'])
-    assert.match(plan!, new RegExp(`event_deliveries_${index}`))
+  const [plan] = await plansOf(database, (db) => readBacklogs(db, [endpoint_id, failing]))
+  for (const index of ['by_state', 'ready', 'of_endpoint']) assert.match(plan!, new RegExp(`event_deliveries_${index}`))
   assert.doesNotMatch(plan!, /Seq Scan|event_deliveries_(due|of_event)/)
 })

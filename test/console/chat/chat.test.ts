@@ -190,8 +190,13 @@ test('reasoning is collapsed; parameters are sent only when they are set', async
   assert.deepEqual(input, [{ role: 'user', content: 'Think about it.' }])
   assert.match(metadata.conversation_id, /^conv_/)
   assert.deepEqual(sent, {
-    ...{ model: 'sandbox-1', reasoning: { effort: 'low', summary: 'auto' }, temperature: 0.5, max_output_tokens: 200 },
-    ...{ stream: true, background: true, store: true },
+    model: 'sandbox-1',
+    reasoning: { effort: 'low', summary: 'auto' },
+    temperature: 0.5,
+    max_output_tokens: 200,
+    stream: true,
+    background: true,
+    store: true,
   })
   const reasoning = page.getByRole('button', { name: /Reasoning|Thought for/ })
   assert.equal(await reasoning.getAttribute('aria-expanded'), 'false')

@@ -16,12 +16,22 @@ import { readSettings } from '../../../console/chat/request/read-settings.ts'
 import { law } from '../../support/law.ts'
 
 const MODEL: ChatModel = {
-  ...{ id: 'm', object: 'model', created: 0, owned_by: 'organization', name: 'M', description: '', test_model: false },
-  ...{ context_length: null, max_output_tokens: 100, default_reasoning_effort: null },
+  id: 'm',
+  object: 'model',
+  created: 0,
+  owned_by: 'organization',
+  name: 'M',
+  description: '',
+  test_model: false,
+  context_length: null,
+  max_output_tokens: 100,
+  default_reasoning_effort: null,
   capabilities: ['vision', 'tools', 'structured_outputs'],
   reasoning_efforts: ['low', 'high'],
   pricing: {
-    ...{ input_per_million: '1.00000000', cached_input_per_million: '0.50000000', output_per_million: '2.00000000' },
+    input_per_million: '1.00000000',
+    cached_input_per_million: '0.50000000',
+    output_per_million: '2.00000000',
     currency: 'usd',
   },
 }
@@ -207,7 +217,9 @@ test('a conversation becomes the input of a request', () => {
   const image = { id: '1', kind: 'image', name: 'a.png', size_bytes: 1 } as const
   const messages: Message[] = [
     {
-      ...{ id: '1', role: 'user', text: 'Look' },
+      id: '1',
+      role: 'user',
+      text: 'Look',
       attachments: [
         { ...image, source: { from: 'data', url: 'data:image/png;base64,AA' } },
         { ...image, source: { from: 'file', file_id: 'file-1' } },

@@ -9,7 +9,10 @@ import {
 import { messagesOn, pathTo, splitHistory, versionsOf, withPath } from '../../../console/chat/conversation/turns.ts'
 
 const turn = (id: string, previous_response_id: string | null, status: Turn['status'] = 'completed'): Turn => ({
-  ...{ id, previous_response_id, status, cost: null },
+  id,
+  previous_response_id,
+  status,
+  cost: null,
   messages: [
     { id: `${id}.0`, role: 'user', text: id, attachments: [] },
     { ...newAnswer('m'), status: 'done', id, response_id: id, text: `to ${id}` },

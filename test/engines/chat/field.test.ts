@@ -16,7 +16,10 @@ const ENGINES: Readonly<Record<string, (upstream: ChatUpstream) => ChatEngine>> 
   openai: ({ url }) => openaiChat({ kind: 'openai', base_url: url, idle_seconds: IDLE_SECONDS }),
   'ai-sdk': ({ url }) =>
     aiSdkChat({
-      ...{ kind: 'ai-sdk', package: '@ai-sdk/openai-compatible', base_url: url, api_key: 'key' },
+      kind: 'ai-sdk',
+      package: '@ai-sdk/openai-compatible',
+      base_url: url,
+      api_key: 'key',
       settings: { name: 'upstream', includeUsage: true },
     }),
 }
@@ -72,8 +75,12 @@ function expectedOf({ text = '', reasoning = '', calls = [], extra_content, fini
 function outcomeOf(events: readonly ChatEvent[]) {
   const calls: Array<[string, string]> = []
   const outcome = {
-    ...{ text: '', reasoning: '', calls, finish: '' },
-    ...{ extra_content: null as object | null, usage: null as object | null },
+    text: '',
+    reasoning: '',
+    calls,
+    finish: '',
+    extra_content: null as object | null,
+    usage: null as object | null,
   }
   for (const event of events) {
     if (event.type === 'text-delta') outcome.text += event.text

@@ -40,8 +40,15 @@ test('the upstream body holds what was asked for, each member by its name, and n
     await ask(sneaky)
     const { json, headers, path } = await upstream.received()
     assert.deepEqual(json, {
-      ...{ model: 'm', messages: [{ role: 'user', content: [{ type: 'text', text: 'hi' }] }], stream: false },
-      ...{ top_k: 3, seed: 7, stop: ['.'], max_completion_tokens: 5, user: 'u', min_tokens: 2 },
+      model: 'm',
+      messages: [{ role: 'user', content: [{ type: 'text', text: 'hi' }] }],
+      stream: false,
+      top_k: 3,
+      seed: 7,
+      stop: ['.'],
+      max_completion_tokens: 5,
+      user: 'u',
+      min_tokens: 2,
     })
     assert.equal(path, '/v1/chat/completions')
     assert.equal(headers.authorization, 'Bearer sk-1')

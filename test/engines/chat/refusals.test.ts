@@ -153,7 +153,10 @@ const ENGINES = {
   'ai-sdk': (url: string, log: Log) =>
     aiSdkChat(
       {
-        ...{ kind: 'ai-sdk', package: '@ai-sdk/openai-compatible', base_url: url, api_key: 'key' },
+        kind: 'ai-sdk',
+        package: '@ai-sdk/openai-compatible',
+        base_url: url,
+        api_key: 'key',
         settings: { name: 'upstream', includeUsage: true },
       },
       { log },
@@ -164,7 +167,9 @@ type Log = { error(event: string, fields?: object): void; warn(): void; info(): 
 type Row = [what: string, reply: UpstreamReply, kind: string, param: string | null, reason: RegExp]
 
 const sent = (status: number, body: unknown): UpstreamReply => ({
-  ...{ kind: 'json', status, body },
+  kind: 'json',
+  status,
+  body,
   ...(typeof body === 'string' && { type: 'text/plain' }),
 })
 const worded = (kind: string, wordings: readonly Wording[]) =>

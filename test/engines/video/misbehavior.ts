@@ -159,7 +159,8 @@ async function words(subject: Subject): Promise<void> {
     assert.deepEqual(bare(await polled(subject, does.withStatus(word), { polls: 9 })), { state: 'running' }, word)
   for (const word of ['vae_decoding', 5])
     assert.deepEqual(bare(await polled(subject, does.withStatus(word), { polls: 9 })), {
-      ...{ state: 'running', unknown_status: String(word) },
+      state: 'running',
+      unknown_status: String(word),
     })
   const evident = async (beside: Record<string, unknown>) =>
     (await polled(subject, does.withStatus('vae_decoding', beside))).state

@@ -90,8 +90,18 @@ test('answers survive repeated losses of database connections, each charged once
 })
 
 const usageOf = ({ org_id, user_id }: TestPerson, more: Partial<UsageCharge> = {}): UsageCharge => ({
-  ...{ request_id: newRequestId(), org_id, user_id, key_id: null, model: 'far-1', now: service.app.clock.now() },
-  ...{ input_tokens: 1, cached_input_tokens: 0, output_tokens: 1, reasoning_tokens: 0, amount: 5n, ...more },
+  request_id: newRequestId(),
+  org_id,
+  user_id,
+  key_id: null,
+  model: 'far-1',
+  now: service.app.clock.now(),
+  input_tokens: 1,
+  cached_input_tokens: 0,
+  output_tokens: 1,
+  reasoning_tokens: 0,
+  amount: 5n,
+  ...more,
 })
 const IMPATIENT = { patience_ms: 1, statement_ms: 50, close_ms: 5000 }
 

@@ -34,8 +34,10 @@ const console_ = (path: string, who: TestPerson) => send(service.app, 'GET', `/c
 test('an entry names the request, the key, the person, the model and every kind of token', async () => {
   const person = await customer(service)
   const usage = {
-    ...{ prompt_tokens: 1000, prompt_tokens_details: { cached_tokens: 640 } },
-    ...{ completion_tokens: 300, completion_tokens_details: { reasoning_tokens: 120 } },
+    prompt_tokens: 1000,
+    prompt_tokens_details: { cached_tokens: 640 },
+    completion_tokens: 300,
+    completion_tokens_details: { reasoning_tokens: 120 },
   }
   service.upstream.reply({
     kind: 'stream',
@@ -46,10 +48,22 @@ test('an entry names the request, the key, the person, the model and every kind 
   const amount = costOf({ input: 1000, cached: 640, output: 300 })
   assert.equal(amount, (360n * 13_700_001n + 640n * 4_100_003n + 300n * 59_300_007n + 999_999n) / 1_000_000n)
   assert.deepEqual(entry, {
-    ...{ id: entry!.id, org_id: person.org_id, kind: 'charge', amount: -amount, job_id: null },
-    ...{ user_id: person.user_id, key_id: person.key_id, request_id: headers.get('x-request-id') },
-    ...{ model: 'far-1', seconds: null, note: null, created_at: service.app.clock.now() },
-    ...{ input_tokens: 1000, cached_input_tokens: 640, output_tokens: 300, reasoning_tokens: 120 },
+    id: entry!.id,
+    org_id: person.org_id,
+    kind: 'charge',
+    amount: -amount,
+    job_id: null,
+    user_id: person.user_id,
+    key_id: person.key_id,
+    request_id: headers.get('x-request-id'),
+    model: 'far-1',
+    seconds: null,
+    note: null,
+    created_at: service.app.clock.now(),
+    input_tokens: 1000,
+    cached_input_tokens: 640,
+    output_tokens: 300,
+    reasoning_tokens: 120,
   })
 })
 

@@ -18,8 +18,17 @@ test('usage is stored with the exact model name, time and numbers, whatever char
   const meter = openMeter(app.ctx.db)
   const now = new Date('2026-11-20T12:34:56.789Z')
   const charges = MODELS.map((model, i) => ({
-    ...{ request_id: newRequestId(), org_id, user_id, key_id: i % 2 ? `key_${i}` : null, model, now },
-    ...{ input_tokens: i, cached_input_tokens: 0, output_tokens: 2 ** 31 - 1, reasoning_tokens: 1, amount: BigInt(i) },
+    request_id: newRequestId(),
+    org_id,
+    user_id,
+    key_id: i % 2 ? `key_${i}` : null,
+    model,
+    now,
+    input_tokens: i,
+    cached_input_tokens: 0,
+    output_tokens: 2 ** 31 - 1,
+    reasoning_tokens: 1,
+    amount: BigInt(i),
   }))
   await Promise.all(charges.map((charge) => meter.charge(charge)))
   const rows = await app.ctx.db
@@ -30,7 +39,13 @@ test('usage is stored with the exact model name, time and numbers, whatever char
     .orderBy('input_tokens')
     .execute()
   const expected = charges.map(({ request_id, model, key_id, amount, input_tokens, output_tokens }) => ({
-    ...{ request_id, model, key_id, amount: -amount, input_tokens, output_tokens, created_at: now },
+    request_id,
+    model,
+    key_id,
+    amount: -amount,
+    input_tokens,
+    output_tokens,
+    created_at: now,
   }))
   assert.deepEqual(rows, expected)
   await meter.close()

@@ -70,7 +70,9 @@ test('a clip that is allowed completes its job, and the record names the clip an
   frames = picturesOf(service, from)
   assert.ok(frames >= 4 && frames <= 16, `${frames} pictures`)
   assert.deepEqual((await recordsOf(service, job.id)).at(-1), {
-    ...{ stage: 'output', verdict: 'allow', categories: [] },
+    stage: 'output',
+    verdict: 'allow',
+    categories: [],
     file_sha256s: [job.output_sha256],
     unjudged: [{ file_sha256: job.output_sha256, part: 'sound' }],
   })

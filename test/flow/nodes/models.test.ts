@@ -140,7 +140,10 @@ test('a background response whose model a node does not know is left to a node t
   assert.deepEqual(rows, [{ status: 'queued', attempts: 0, claim_id: null }])
   const now = addSeconds(new Date(), 60)
   const claimed = await responseClaims(10).claim(a.ctx.db, {
-    ...{ claim_id: 'a/1', now, limit: 10, only: servedResponses(a.ctx, { now }) },
+    claim_id: 'a/1',
+    now,
+    limit: 10,
+    only: servedResponses(a.ctx, { now }),
   })
   assert.deepEqual(
     claimed.map(({ id }) => id),

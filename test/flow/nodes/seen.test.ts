@@ -14,9 +14,17 @@ after(async () => {
 
 test('a node that says it is there takes back nothing of a reload, and is there again where its row was removed', async () => {
   const before: NewNode = {
-    ...{ id: newId('node'), host_name: 'here', data_dir: '/here', pid: 1 },
-    ...{ version: '1.0.0', role: 'all', processes: 1, connections: 12 },
-    ...{ public_url: 'https://before.example.com', secret: 'before', accepted_secrets: ['before'] },
+    id: newId('node'),
+    host_name: 'here',
+    data_dir: '/here',
+    pid: 1,
+    version: '1.0.0',
+    role: 'all',
+    processes: 1,
+    connections: 12,
+    public_url: 'https://before.example.com',
+    secret: 'before',
+    accepted_secrets: ['before'],
   }
   const reloaded = { public_url: 'https://after.example.com', secret: 'after', accepted_secrets: ['after', 'before'] }
   await upsertNode(db, before)

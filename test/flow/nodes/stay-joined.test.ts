@@ -11,9 +11,17 @@ const database = await testDatabase()
 after(database.close)
 
 const node: NewNode = {
-  ...{ id: newId('node'), host_name: 'here', data_dir: '/here', pid: 1 },
-  ...{ version: '1.0.0', role: 'all', processes: 1, connections: 12 },
-  ...{ public_url: null, secret: 'secret', accepted_secrets: ['secret'] },
+  id: newId('node'),
+  host_name: 'here',
+  data_dir: '/here',
+  pid: 1,
+  version: '1.0.0',
+  role: 'all',
+  processes: 1,
+  connections: 12,
+  public_url: null,
+  secret: 'secret',
+  accepted_secrets: ['secret'],
 }
 
 test('a node that says it is there waits for its last write, so that none brings its row back once it has left', async (t) => {

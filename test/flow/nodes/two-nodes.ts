@@ -15,7 +15,9 @@ export async function startTwoNodes(
   const b = await startApp({ ...(await options.b?.(a)), beside: a })
   const customer = await newCustomer(a)
   return {
-    ...{ a, b, customer },
+    a,
+    b,
+    customer,
     async close() {
       await b.close()
       await a.close()

@@ -1,13 +1,13 @@
-import type { DeliveryState } from '../../../server/events/store/deliveries.ts'
 import { newId } from '../../../server/platform/ids.ts'
+import type { DeliveryState } from '../../../server/webhooks/store/deliveries.ts'
 import type { TestDatabase } from '../../support/data/postgres.ts'
 
-/** Inserts `count` events with their deliveries to one subscription, one for each second until `until`, when the last one is due. Returns their ids. */
+/** Inserts `count` events with their deliveries to one endpoint, one for each second until `until`, when the last one is due. Returns their ids. */
 export async function insertBacklog(
   { pool }: Pick<TestDatabase, 'pool'>,
-  backlog: { org_id: string; subscription_id: string; count: number; until: Date; state?: DeliveryState },
+  backlog: { org_id: string; endpoint_id: string; count: number; until: Date; state?: DeliveryState },
 ): Promise<string[]> {
-  const { org_id, subscription_id, count, until, state = 'pending' } = backlog
+  const { org_id, endpoint_id, count, until, state = 'pending' } = backlog
   const times = Array.from({ length: count }, (_, n) => new Date(until.getTime() - (count - 1 - n) * 1000))
   const ids = times.map((at) => newId('event', at))
   await pool.query(
@@ -16,9 +16,9 @@ export async function insertBacklog(
     [ids, times, org_id],
   )
   await pool.query(
-    `insert into event_deliveries (id, event_id, subscription_id, org_id, state, next_try_at)
+    `insert into event_deliveries (id, event_id, endpoint_id, org_id, state, next_try_at)
      select id || '/' || $3, id, $3, $4, $5, at from unnest($1::text[], $2::timestamptz[]) as e (id, at)`,
-    [ids, times, subscription_id, org_id, state],
+    [ids, times, endpoint_id, org_id, state],
   )
   return ids
 }

@@ -44,12 +44,12 @@ const skip = () =>
     .run()
 const fill = (count = BACKLOG) => {
   const { app, person } = webhooks
-  return insertBacklog(app.database, { org_id: person.org_id, subscription_id: id, count, until: app.clock.now() })
+  return insertBacklog(app.database, { org_id: person.org_id, endpoint_id: id, count, until: app.clock.now() })
 }
 
 async function states(): Promise<Record<string, number>> {
   const { rows } = await webhooks.app.database.pool.query(
-    'select state, count(*)::int as n from event_deliveries where subscription_id = $1 group by state',
+    'select state, count(*)::int as n from event_deliveries where endpoint_id = $1 group by state',
     [id],
   )
   return Object.fromEntries(rows.map(({ state, n }) => [state, n]))
@@ -76,7 +76,7 @@ test('an event that is recorded while a backlog is sent again is not sent twice'
   const { app, person } = webhooks
   await fill(10)
   const until = new Date(app.clock.now().getTime() + 60_000)
-  const later = { org_id: person.org_id, subscription_id: id, count: 5, until, state: 'delivered' as const }
+  const later = { org_id: person.org_id, endpoint_id: id, count: 5, until, state: 'delivered' as const }
   await insertBacklog(app.database, later)
   assert.equal((await call('POST', '/redeliver', { since: 0 })).body.deliveries, 10)
 })

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { after, beforeEach, test } from 'node:test'
-import { type ClaimedDelivery, deliveryClaims } from '../../../server/events/store/delivery-claims.ts'
-import { insertSubscription } from '../../../server/events/store/subscriptions.ts'
 import type { Db } from '../../../server/platform/db/db.ts'
 import { newId } from '../../../server/platform/ids.ts'
+import { type ClaimedDelivery, deliveryClaims } from '../../../server/webhooks/store/delivery-claims.ts'
+import { type EndpointRow, insertEndpoint } from '../../../server/webhooks/store/endpoints.ts'
 import { type TestDatabase, testDatabase } from '../../support/data/postgres.ts'
 import { insertBacklog } from './backlog-rows.ts'
 
@@ -14,57 +14,70 @@ const database: TestDatabase = await testDatabase()
 after(() => database.close())
 beforeEach(async () => database.truncateAll())
 
-/** Subscriptions of one organization with eight deliveries each, the first subscription's due first. */
-async function fill(count: number): Promise<{ org_id: string; subscriptions: string[] }> {
+/** Endpoints of one organization with eight deliveries each, the first endpoint's due first. */
+async function fill(count: number): Promise<{ org_id: string; endpoints: string[] }> {
   const org_id = newId('org')
   await database.pool.query(
     "insert into organizations (id, name, name_key, slug, plan, created_at) values ($1, $1, $1, $1, 'free', now())",
     [org_id],
   )
-  const subscriptions: string[] = []
+  const endpoints: string[] = []
   for (let n = 0; n < count; n++) {
     const id = newId('webhook_endpoint')
     const until = new Date(NOW.getTime() - (count - n) * 60_000)
-    await database.db
-      .transaction()
-      .execute((tx) =>
-        insertSubscription(tx, { id, org_id, event_types: [], low_balance: 0n, enabled: true, since: NOW }),
-      )
-    await insertBacklog(database, { org_id, subscription_id: id, count: 8, until })
-    subscriptions.push(id)
+    const endpoint: EndpointRow = {
+      id,
+      org_id,
+      name: id,
+      url: 'https://example.com/',
+      created_at: NOW,
+      updated_at: NOW,
+      event_types: [],
+      low_balance: 0n,
+      listens_since: NOW,
+      disabled_reason: null,
+      failing_since: null,
+      secret: '',
+      secret_hint: '',
+      previous_secret: null,
+      previous_secret_until: null,
+    }
+    await database.db.transaction().execute((tx) => insertEndpoint(tx, endpoint))
+    await insertBacklog(database, { org_id, endpoint_id: id, count: 8, until })
+    endpoints.push(id)
   }
-  return { org_id, subscriptions }
+  return { org_id, endpoints }
 }
 
-/** Claims of a process that is sending `count` deliveries of a subscription. */
-function claimsBeside(count = 0, owners: { subscription_id: string; org_id: string } | null = null) {
+/** Claims of a process that is sending `count` deliveries of an endpoint. */
+function claimsBeside(count = 0, owners: { endpoint_id: string; org_id: string } | null = null) {
   const claims = deliveryClaims(SHARES)
   for (let n = 0; n < count; n++) claims.under_way!.begin(owners as ClaimedDelivery)
   return claims
 }
 
 const claim = async (db: Db, limit: number, claims = claimsBeside()) =>
-  (await claims.claim(db, { claim_id: 'w/1', now: NOW, limit })).map(({ subscription_id }) => subscription_id)
+  (await claims.claim(db, { claim_id: 'w/1', now: NOW, limit })).map(({ endpoint_id }) => endpoint_id)
 
 test('a claim locks the deliveries that it takes, those due the longest, and leaves all others to other processes', async () => {
-  const [one, two] = [(await fill(2)).subscriptions, (await fill(2)).subscriptions]
+  const [one, two] = [(await fill(2)).endpoints, (await fill(2)).endpoints]
   await database.db.transaction().execute(async (tx) => {
     assert.deepEqual((await claim(tx, 2)).sort(), [one[0], two[0]].sort())
     assert.equal((await claim(database.db, 100)).length, 2 * (SHARES.organization - 1))
   })
 })
 
-test('of an organization no more is claimed than its share, also from several subscriptions', async () => {
+test('of an organization no more is claimed than its share, also from several endpoints', async () => {
   const { org_id } = await fill(4)
-  const claims = claimsBeside(3, { org_id, subscription_id: 'another' })
+  const claims = claimsBeside(3, { org_id, endpoint_id: 'another' })
   assert.equal((await claim(database.db, 100, claims)).length, 7)
 })
 
 test('of two organizations the one with less under way comes first', async () => {
   const [busy, idle] = [await fill(3), await fill(3)]
-  const claims = claimsBeside(5, { org_id: busy.org_id, subscription_id: 'another' })
+  const claims = claimsBeside(5, { org_id: busy.org_id, endpoint_id: 'another' })
   const claimed = await claim(database.db, 3, claims)
-  assert.ok(claimed.every((id) => idle.subscriptions.includes(id)))
+  assert.ok(claimed.every((id) => idle.endpoints.includes(id)))
 })
 
 test('organizations that are slow to answer leave turns for one that has nothing under way, however many they are', async () => {
@@ -77,13 +90,13 @@ test('organizations that are slow to answer leave turns for one that has nothing
     for (const each of claimed) claims.under_way!.begin(each)
     taken += claimed.length
   }
-  const { subscriptions } = await fill(1)
+  const { endpoints } = await fill(1)
   const claimed = await claim(database.db, SHARES.all - taken, claims)
-  assert.ok(claimed.length > 0 && claimed.every((id) => id === subscriptions[0]), `${claimed.length} beside ${taken}`)
+  assert.ok(claimed.length > 0 && claimed.every((id) => id === endpoints[0]), `${claimed.length} beside ${taken}`)
 })
 
-test('a subscription whose share is under way takes no turn of another', async () => {
-  const { org_id, subscriptions } = await fill(2)
-  const claims = claimsBeside(8, { org_id, subscription_id: subscriptions[0]! })
-  assert.deepEqual(await claim(database.db, 1, claims), [subscriptions[1]])
+test('an endpoint whose share is under way takes no turn of another', async () => {
+  const { org_id, endpoints } = await fill(2)
+  const claims = claimsBeside(8, { org_id, endpoint_id: endpoints[0]! })
+  assert.deepEqual(await claim(database.db, 1, claims), [endpoints[1]])
 })

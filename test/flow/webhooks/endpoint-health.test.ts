@@ -5,7 +5,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { toText } from '../../../server/platform/metrics/exposition.ts'
 import { openMetrics } from '../../../server/platform/metrics/metrics.ts'
 import { observeEndpoints } from '../../../server/webhooks/metrics.ts'
-import { recordAttempts } from '../../../server/webhooks/store.ts'
+import { recordAttempts } from '../../../server/webhooks/store/endpoints.ts'
 import { readExposition, sumOf } from '../../support/data/exposition.ts'
 import { send } from '../../support/http/send.ts'
 import {

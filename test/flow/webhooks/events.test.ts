@@ -108,8 +108,17 @@ test('a charge that takes the balance to the threshold, and one that takes it to
   const charge = async (amount: bigint) => {
     meter.expect()
     await meter.charge({
-      ...{ request_id: newRequestId(), org_id, user_id, key_id, model: 'm', amount, now: own.app.clock.now() },
-      ...{ input_tokens: 1, cached_input_tokens: 0, output_tokens: 1, reasoning_tokens: 0 },
+      request_id: newRequestId(),
+      org_id,
+      user_id,
+      key_id,
+      model: 'm',
+      amount,
+      now: own.app.clock.now(),
+      input_tokens: 1,
+      cached_input_tokens: 0,
+      output_tokens: 1,
+      reasoning_tokens: 0,
     })
     return (await eventsOf(org_id)).map(({ type }) => type)
   }

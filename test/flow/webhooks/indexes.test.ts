@@ -1,22 +1,22 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { listDeliveries } from '../../../server/events/store/deliveries.ts'
-import { deliveryClaims, observedDeliveryQueue } from '../../../server/events/store/delivery-claims.ts'
 import { newId } from '../../../server/platform/ids.ts'
 import { readDepth } from '../../../server/platform/queue/depth.ts'
+import { listDeliveries } from '../../../server/webhooks/store/deliveries.ts'
+import { deliveryClaims, observedDeliveryQueue } from '../../../server/webhooks/store/delivery-claims.ts'
 import { plansOf } from '../../support/data/plans.ts'
 import { type TestDatabase, testDatabase } from '../../support/data/postgres.ts'
 import { insertBacklog } from './backlog-rows.ts'
 
 const NOW = new Date('2026-03-01T00:00:00Z')
-const SUBSCRIPTIONS = Array.from({ length: 20 }, () => newId('webhook_endpoint', NOW))
+const ENDPOINTS = Array.from({ length: 20 }, () => newId('webhook_endpoint', NOW))
 
 let database: TestDatabase
 before(async () => {
   database = await testDatabase()
-  for (const [i, subscription_id] of SUBSCRIPTIONS.entries()) {
+  for (const [i, endpoint_id] of ENDPOINTS.entries()) {
     const state = i % 2 === 0 ? 'pending' : 'delivered'
-    await insertBacklog(database, { ...{ org_id: 'org_1', subscription_id, state }, count: 2000, until: NOW })
+    await insertBacklog(database, { ...{ org_id: 'org_1', endpoint_id, state }, count: 2000, until: NOW })
   }
   await database.pool.query('analyze event_deliveries, events')
 })
@@ -28,7 +28,7 @@ test('the depth of a long queue of deliveries is read from the index of due time
   assert.doesNotMatch(plan!, /Seq Scan|Sort/)
 })
 
-test('a claim reads the first deliveries of each subscription from its own index', async () => {
+test('a claim reads the first deliveries of each endpoint from its own index', async () => {
   const claims = deliveryClaims({ owner: 8, organization: 32, all: 128 })
   const [plan] = await plansOf(database, (db) => claims.claim(db, { claim_id: 'w/1', now: NOW, limit: 100 }))
   assert.match(plan!, /Index (Only )?Scan using event_deliveries_ready/)
@@ -37,7 +37,7 @@ test('a claim reads the first deliveries of each subscription from its own index
 
 test('deliveries of one state are listed from the index of states, also where there are none', async () => {
   for (const state of ['failed', 'delivered'] as const) {
-    const which = { org_id: 'org_1', subscription_id: SUBSCRIPTIONS[1]!, state }
+    const which = { org_id: 'org_1', endpoint_id: ENDPOINTS[1]!, state }
     const [plan] = await plansOf(database, (db) => listDeliveries(db, which, { after: null, limit: 50, order: 'desc' }))
     assert.match(plan!, /Index Scan Backward using event_deliveries_by_state/)
     assert.doesNotMatch(plan!, /Sort/)

@@ -6,7 +6,7 @@ import { fingerprintSecrets } from '../../../server/nodes/fingerprint.ts'
 import { upsertSecretInUse } from '../../../server/nodes/store.ts'
 import type { LogFields } from '../../../server/platform/log.ts'
 import { signingSecrets } from '../../../server/webhooks/secrets.ts'
-import { findEndpointOfAnyOrg } from '../../../server/webhooks/store.ts'
+import { findEndpointOfAnyOrg } from '../../../server/webhooks/store/endpoints.ts'
 import { webhookSweeps } from '../../../server/webhooks/sweeps.ts'
 import { newEndpoint, startWebhooksApp, type WebhooksApp } from '../../support/webhooks/app.ts'
 

@@ -2,11 +2,11 @@ import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import type { ServerResponse } from 'node:http'
 import { after, afterEach, before, test } from 'node:test'
-import { DELIVERY_QUEUE } from '../../../server/events/event.ts'
-import { recordEvents } from '../../../server/events/store/events.ts'
 import { newId } from '../../../server/platform/ids.ts'
 import { RECLAIMED_TOPIC } from '../../../server/platform/queue/consumer.ts'
+import { DELIVERY_QUEUE } from '../../../server/webhooks/event.ts'
 import { resealer, sealSecret } from '../../../server/webhooks/secrets.ts'
+import { recordEvents } from '../../../server/webhooks/store/events.ts'
 import { newCustomer, startApp } from '../../support/http/app.ts'
 import {
   deliveriesOf,
@@ -27,7 +27,9 @@ afterEach(async () => assert.deepEqual(await webhooks.app.audit(), {}))
 /** Records events of jobs that do not exist, in one transaction, and announces them. */
 async function happen({ app, person }: Pick<WebhooksApp, 'app' | 'person'>, count: number): Promise<void> {
   const events = Array.from({ length: count }, () => ({
-    ...{ org_id: person.org_id, type: 'video.completed' as const, subject_id: newId('video') },
+    org_id: person.org_id,
+    type: 'video.completed' as const,
+    subject_id: newId('video'),
   }))
   await app.ctx.db.transaction().execute((tx) => recordEvents(tx, events, app.clock.now()))
   app.ctx.changes.announce(RECLAIMED_TOPIC, DELIVERY_QUEUE)

@@ -51,12 +51,7 @@ test('200: a text answer has exactly the shape of the contract', async () => {
     created: unixSeconds(service.app.clock.now()),
     model: 'far-1',
     choices: [
-      {
-        index: 0,
-        message: { role: 'assistant', content: 'Hi', refusal: null },
-        logprobs: null,
-        finish_reason: 'stop',
-      },
+      { index: 0, message: { role: 'assistant', content: 'Hi', refusal: null }, logprobs: null, finish_reason: 'stop' },
     ],
     usage: {
       prompt_tokens: 9,
@@ -128,8 +123,14 @@ test('200: a refusal takes the place of the content', async () => {
 
 test('200: finish reasons are the four of the contract; any other, and none, is a stop', async () => {
   const reasons = {
-    ...{ stop: 'stop', length: 'length', content_filter: 'content_filter', tool_calls: 'stop' },
-    ...{ eos: 'stop', MAX_TOKENS: 'length', SAFETY: 'content_filter', 'canary/secret': 'stop' },
+    stop: 'stop',
+    length: 'length',
+    content_filter: 'content_filter',
+    tool_calls: 'stop',
+    eos: 'stop',
+    MAX_TOKENS: 'length',
+    SAFETY: 'content_filter',
+    'canary/secret': 'stop',
   }
   for (const [reason, expected] of [...Object.entries(reasons), [null, 'stop'] as const]) {
     const { choices } = await answerTo({ content: 'Hi' }, { finish_reason: reason })

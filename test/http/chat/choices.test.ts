@@ -12,7 +12,9 @@ before(async () => {
 after(() => service.close())
 
 const usage = (prompt_tokens: number, completion_tokens: number) => ({
-  ...{ prompt_tokens, completion_tokens, total_tokens: prompt_tokens + completion_tokens },
+  prompt_tokens,
+  completion_tokens,
+  total_tokens: prompt_tokens + completion_tokens,
   prompt_tokens_details: { cached_tokens: 1, audio_tokens: 2 },
   completion_tokens_details: { reasoning_tokens: 0, audio_tokens: 3 },
 })
@@ -49,7 +51,10 @@ test('200 streamed with `fan_out`: every choice from its role to its `finish_rea
     method: 'POST',
     headers: { authorization: `Bearer ${service.person.key}`, 'content-type': 'application/json' },
     body: JSON.stringify({
-      ...{ model: 'fan', n: 2, stream: true, stream_options: { include_usage: true } },
+      model: 'fan',
+      n: 2,
+      stream: true,
+      stream_options: { include_usage: true },
       messages: [{ role: 'user', content: 'Hi' }],
     }),
   })

@@ -20,9 +20,22 @@ before(async () => {
 after(() => service.close())
 
 const FORWARDED = {
-  ...{ temperature: 0, top_p: 1, top_k: 40, min_p: 0.1, repetition_penalty: 1.1, frequency_penalty: -2 },
-  ...{ presence_penalty: 2, seed: -7, logprobs: true, top_logprobs: 20, logit_bias: { 7: -100 }, n: 2, user: 'u-1' },
-  ...{ parallel_tool_calls: false, tool_choice: 'none', reasoning_effort: 'low' },
+  temperature: 0,
+  top_p: 1,
+  top_k: 40,
+  min_p: 0.1,
+  repetition_penalty: 1.1,
+  frequency_penalty: -2,
+  presence_penalty: 2,
+  seed: -7,
+  logprobs: true,
+  top_logprobs: 20,
+  logit_bias: { 7: -100 },
+  n: 2,
+  user: 'u-1',
+  parallel_tool_calls: false,
+  tool_choice: 'none',
+  reasoning_effort: 'low',
 }
 const TOOL = {
   type: 'function',
@@ -88,7 +101,10 @@ test('the model server gets exactly the members listed here: unknown members at 
     stream: request.stream,
     ...(request.stream ? { stream_options: { include_usage: true } } : {}),
     ...FORWARDED,
-    ...{ max_completion_tokens: 9, stop: ['a', 'b'], tools: [TOOL], response_format: FORMAT },
+    max_completion_tokens: 9,
+    stop: ['a', 'b'],
+    tools: [TOOL],
+    response_format: FORMAT,
   })
 })
 

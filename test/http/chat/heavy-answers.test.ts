@@ -52,7 +52,10 @@ const chat = (person: TestPerson, more: object) =>
   })
 const respond = (person: TestPerson) =>
   send(service.app, 'POST', '/v1/responses', person, {
-    ...{ model: 'm', input: 'Hi', top_logprobs: 20, include: ['message.output_text.logprobs'] },
+    model: 'm',
+    input: 'Hi',
+    top_logprobs: 20,
+    include: ['message.output_text.logprobs'],
   })
 
 test('answers with many choices or log probabilities come from their server in pieces, and are as long as one answer may be', async () => {

@@ -131,8 +131,10 @@ function answers(): fc.Arbitrary<ChatEvent[][]> {
   const words = fc.string({ unit: 'binary', maxLength: 12 })
   const token: fc.Arbitrary<TokenLogprob> = fc.record(
     {
-      ...{ token: words, logprob: fc.double({ max: 0, noNaN: true, noDefaultInfinity: true }).map((x) => x + 0) },
-      ...{ bytes: fc.constant(null), top_logprobs: fc.constant([]) },
+      token: words,
+      logprob: fc.double({ max: 0, noNaN: true, noDefaultInfinity: true }).map((x) => x + 0),
+      bytes: fc.constant(null),
+      top_logprobs: fc.constant([]),
     },
     { noNullPrototype: true },
   )

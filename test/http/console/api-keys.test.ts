@@ -44,8 +44,13 @@ test('200 with a key that calls as the person who made it, in the organization o
   })
   const { body } = await send(app, 'GET', '/v1/whoami', { key })
   assert.deepEqual(body, {
-    ...{ org_id: member.org_id, user_id: member.user_id, role: 'member', plan: 'free' },
-    ...{ via: 'api_key', key_id: id, session_id: null },
+    org_id: member.org_id,
+    user_id: member.user_id,
+    role: 'member',
+    plan: 'free',
+    via: 'api_key',
+    key_id: id,
+    session_id: null,
   })
 })
 

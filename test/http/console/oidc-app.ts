@@ -57,7 +57,11 @@ export async function startOidcApp(): Promise<OidcApp> {
   }
 
   return {
-    ...{ provider, app, org, begin, comeBack },
+    provider,
+    app,
+    org,
+    begin,
+    comeBack,
     async signInBy(person, cookie = '') {
       provider.conduct.person = person
       const { url, cookie: state } = await begin()

@@ -139,7 +139,9 @@ test('law: of two hundred calls that race a revocation, none that begins after i
 law('malformed keys and cookies without our signature are refused without a query', async (seed) => {
   const nowhere = openDb('postgres://nobody@127.0.0.1:1/none')
   const identity = await openIdentity({
-    ...{ db: nowhere.db, clock: systemClock, log: silentLog },
+    db: nowhere.db,
+    clock: systemClock,
+    log: silentLog,
     live: {
       config: { login: { oidc: null } },
       secrets: ['x'.repeat(32)] as const,

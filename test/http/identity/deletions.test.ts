@@ -70,7 +70,9 @@ test('a deletion that is refused, or of what is gone, leaves no entry', async ()
 
 test('members delete what others have made until their organization says `own`, by API key and console alike', async () => {
   assert.deepEqual((await send(app, 'GET', '/console/organization', browser(member))).body, {
-    ...{ id: owner.org_id, object: 'organization', members_delete: 'all' },
+    id: owner.org_id,
+    object: 'organization',
+    members_delete: 'all',
   })
   for (const path of await thingsOf(owner)) assert.equal((await remove(path, key(member))).status, 200)
   assert.equal((await setDelete(admin, 'own')).body.members_delete, 'own')

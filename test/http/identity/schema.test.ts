@@ -10,8 +10,11 @@ const { db, pool, close } = await testDatabase()
 after(close)
 
 const options = await loginOptions({
-  ...{ db, clock: systemClock, log: silentLog },
-  ...{ secret: 'x'.repeat(43), public_url: 'http://127.0.0.1' },
+  db,
+  clock: systemClock,
+  log: silentLog,
+  secret: 'x'.repeat(43),
+  public_url: 'http://127.0.0.1',
 })
 
 test('the login library finds every table, column and index it needs in our own migration', async () => {

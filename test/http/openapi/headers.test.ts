@@ -85,7 +85,8 @@ function compare(name: string, { status, headers }: Response): void {
 const key = () => ({ authorization: `Bearer ${person.key}` })
 const browser = () => ({ cookie: person.cookie, origin: app.url })
 const json = (headers: Record<string, string>, body: unknown): RequestInit => ({
-  ...{ method: 'POST', body: JSON.stringify(body) },
+  method: 'POST',
+  body: JSON.stringify(body),
   headers: { ...headers, 'content-type': 'application/json' },
 })
 

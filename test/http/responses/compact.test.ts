@@ -41,8 +41,11 @@ test('200: user messages are kept, and everything else becomes one encrypted sum
   assert.match(last.id, /^cmp_/)
   assert.equal(JSON.stringify(body).includes('y is open'), false)
   assert.deepEqual(body.usage, {
-    ...{ input_tokens: 9, input_tokens_details: { cached_tokens: 0, cache_write_tokens: 0 }, output_tokens: 2 },
-    ...{ output_tokens_details: { reasoning_tokens: 0 }, total_tokens: 11 },
+    input_tokens: 9,
+    input_tokens_details: { cached_tokens: 0, cache_write_tokens: 0 },
+    output_tokens: 2,
+    output_tokens_details: { reasoning_tokens: 0 },
+    total_tokens: 11,
   })
   const asked = service.asked()
   const instructions = 'Be exact.\n\nSpeak plainly.'

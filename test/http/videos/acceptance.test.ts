@@ -31,9 +31,14 @@ const key = (person: TestPerson) => ({ key: person.key })
 const seconds = () => Math.floor(app.clock.now().getTime() / 1000)
 
 const record = (person: TestPerson, accepted_at: number | null) => ({
-  ...{ object: 'video_terms_acceptance', terms_version: '2026-11-01', terms_url: `${app.url}/terms` },
-  ...{ accepted: accepted_at !== null, accepted_version: accepted_at === null ? null : '2026-11-01', accepted_at },
-  ...{ user_id: person.user_id, organization_id: person.org_id },
+  object: 'video_terms_acceptance',
+  terms_version: '2026-11-01',
+  terms_url: `${app.url}/terms`,
+  accepted: accepted_at !== null,
+  accepted_version: accepted_at === null ? null : '2026-11-01',
+  accepted_at,
+  user_id: person.user_id,
+  organization_id: person.org_id,
 })
 
 test('200 with the record before and after a person agrees, by key and by console login', async () => {
@@ -154,7 +159,9 @@ test('a new version asks everybody again, and remembers what they agreed to', as
     assert.deepEqual([seen.accepted, seen.accepted_version, seen.accepted_at], [false, '2026-11-01', agreed_at])
     assertRefused(await submit(later, key(person)), NEEDED)
     assertRefused(await send(later, 'POST', PATH, browser(person), { terms_version: '2026-11-01' }), {
-      ...{ status: 409, code: 'terms_version_mismatch', param: 'terms_version' },
+      status: 409,
+      code: 'terms_version_mismatch',
+      param: 'terms_version',
     })
     await agree(later, browser(person))
     assert.deepEqual((await send(later, 'GET', PATH, key(person))).body.accepted_version, '2027-01-01')

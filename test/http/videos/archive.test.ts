@@ -122,7 +122,9 @@ test('404 for a video of another organization, 400 for too many, 401 without a l
   for (const { status, body } of answers) assert.deepEqual([status, body], [404, answers[1]!.body])
   const many = Array.from({ length: 101 }, (_, at) => `video_${at}`)
   assertRefused(await send(app, 'GET', path(many), { cookie: own.cookie }), {
-    ...{ status: 400, code: 'invalid_value', param: 'ids' },
+    status: 400,
+    code: 'invalid_value',
+    param: 'ids',
   })
   assert.equal((await send(app, 'GET', path([mine]))).status, 401)
 })

@@ -21,9 +21,22 @@ test('200 with the whole job as documented, and nothing else', async () => {
   assert.match(body.id, /^video_[0-7][0-9A-HJKMNP-TV-Z]{25}$/)
   const created_at = Math.floor(app.clock.now().getTime() / 1000)
   assert.deepEqual(body, {
-    ...{ id: body.id, object: 'video', model: 'instant-1', prompt: '  Two boats <d>Ahoy!</d>\n', seconds: 8 },
-    ...{ status: 'moderating', error: null, cost: '0.08000000', currency: 'usd', created_at, completed_at: null },
-    ...{ progress: 0, aspect_ratio: '16:9', image_reference: null, references: null, expires_at: null },
+    id: body.id,
+    object: 'video',
+    model: 'instant-1',
+    prompt: '  Two boats <d>Ahoy!</d>\n',
+    seconds: 8,
+    status: 'moderating',
+    error: null,
+    cost: '0.08000000',
+    currency: 'usd',
+    created_at,
+    completed_at: null,
+    progress: 0,
+    aspect_ratio: '16:9',
+    image_reference: null,
+    references: null,
+    expires_at: null,
   })
 })
 

@@ -151,7 +151,9 @@ test('400 files before 402 credits', async () => {
   )
   const fits = await storedFile(app, poor)
   assertRefused(await submit(app, poor, { image_reference: [{ file_id: fits, role: 'first_frame' }] }), {
-    ...{ status: 402, code: 'insufficient_credits', type: 'insufficient_quota' },
+    status: 402,
+    code: 'insufficient_credits',
+    type: 'insufficient_quota',
     message:
       'This render costs 0.04000000, and 0.00000000 is available. Add credits or wait for jobs in flight to end.',
   })
@@ -176,7 +178,9 @@ test('429 at the third job of a plan without its own limit, never retried by an 
   const busy = await customer({ busy: true })
   const answer = await submit(app, busy)
   assertRefused(answer, {
-    ...{ status: 429, code: 'concurrency_limit_exceeded', type: 'rate_limit_error' },
+    status: 429,
+    code: 'concurrency_limit_exceeded',
+    type: 'rate_limit_error',
     message: 'Your plan allows 2 renders in progress, and 2 are. Wait for one to end, or cancel one.',
   })
   assert.equal(answer.headers.get('x-should-retry'), 'false')

@@ -95,7 +95,10 @@ test('tags differ by more than case, are added to those there are, and 400 says 
   )
   const many = Array.from({ length: 20 }, (_, at) => `tag ${at}`)
   assertRefused(await change(own, { ids: [two, one], add_tags: many, name: 'No' }), {
-    ...{ status: 400, code: 'invalid_value', param: 'add_tags', message: /at most 20 tags/ },
+    status: 400,
+    code: 'invalid_value',
+    param: 'add_tags',
+    message: /at most 20 tags/,
   })
   assert.deepEqual(await labelsOf(own, two), { name: null, tags: ['sEA', 'night'], favorite: false })
   assert.equal((await change(own, { ids: [one, two], tags: many })).status, 200)

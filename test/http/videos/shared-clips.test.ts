@@ -160,7 +160,10 @@ test('404 while the operator allows no sharing, without a restart; links can sti
   reload('enabled: false')
   await assertEnded(path)
   assertRefused(await share(owner, video), {
-    ...{ status: 403, code: 'permission_denied', type: 'permission_error', message: /operator can allow it/ },
+    status: 403,
+    code: 'permission_denied',
+    type: 'permission_error',
+    message: /operator can allow it/,
   })
   assert.equal((await list(owner, video)).body.data.length, 1)
   assert.equal((await send(app, 'GET', '/console/site')).body.sharing, null)

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, afterEach, before, test } from 'node:test'
-import { EVENT_TYPES } from '../../../server/events/event.ts'
+import { EVENT_TYPES } from '../../../server/webhooks/event.ts'
 import { newColleague, newCustomer, startApp, type TestApp, type TestPerson } from '../../support/http/app.ts'
 import { send } from '../../support/http/send.ts'
 import { assertRefused } from '../../support/http/videos-app.ts'
@@ -26,17 +26,23 @@ test('200 on creation with the secret, which is shown here and never again, and 
   assert.match(id, /^whe_[0-9A-Z]{26}$/)
   assert.match(signing_secret, /^whsec_[A-Za-z0-9+/]{43}=$/)
   assert.deepEqual(rest, {
-    ...{ object: 'webhook_endpoint', name: BODY.name, url: BODY.url, event_types: ['video.completed', 'balance.low'] },
+    object: 'webhook_endpoint',
+    name: BODY.name,
+    url: BODY.url,
+    event_types: ['video.completed', 'balance.low'],
     ...{
       low_balance: '10.00000000',
       updated_at: created_at,
       signing_secret_hint: `whsec_...${signing_secret.slice(-4)}`,
     },
-    ...{ enabled: true, disabled_reason: null, failing_since: null, previous_secret_until: null },
+    enabled: true,
+    disabled_reason: null,
+    failing_since: null,
+    previous_secret_until: null,
   })
   const read = await send(app, 'GET', `${PATH}/${id}`, { key: owner.key })
   assert.deepEqual(read.body, { id, created_at, ...rest })
-  const { rows } = await app.database.pool.query('select * from webhook_endpoints')
+  const { rows } = await app.database.pool.query('select w::text from webhook_endpoints w')
   assert.ok(!JSON.stringify(rows).includes(signing_secret.slice(6)))
   await send(app, 'DELETE', `${PATH}/${id}`, { key: owner.key })
 })
@@ -126,7 +132,9 @@ test('403 for members, by key and by login, whatever they ask', async () => {
       ['DELETE', `${PATH}/${body.id}`, undefined],
     ] as const) {
       assertRefused(await send(app, method, path, caller, sent), {
-        ...{ status: 403, type: 'permission_error', code: 'permission_denied' },
+        status: 403,
+        type: 'permission_error',
+        code: 'permission_denied',
       })
     }
   }

@@ -26,7 +26,9 @@ const call = (method: string, end: string, body?: unknown) =>
 test('400 for both or neither of event and time', async () => {
   for (const body of [{}, { since: 0, event_id: 'evt_1' }]) {
     assertRefused(await call('POST', '/redeliver', body), {
-      ...{ status: 400, code: 'invalid_request_error', param: 'since' },
+      status: 400,
+      code: 'invalid_request_error',
+      param: 'since',
     })
   }
 })
@@ -60,9 +62,7 @@ test('200 with pages of deliveries by state, the newest first, without gap or du
   assert.deepEqual([first.has_more, second.has_more], [true, false])
   assert.equal((await call('GET', '/deliveries?state=pending')).body.data.length, 2)
   assert.equal((await call('GET', '/deliveries?state=delivered')).body.data.length, 5)
-  assertRefused(await call('GET', '/deliveries?state=lost'), {
-    ...{ status: 400, code: 'invalid_value', param: 'state' },
-  })
+  assertRefused(await call('GET', '/deliveries?state=lost'), { status: 400, code: 'invalid_value', param: 'state' })
 })
 
 test('deliveries are sent again for one request of an organization at a time: the others hold no connection to the database', async () => {

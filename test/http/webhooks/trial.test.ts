@@ -24,8 +24,12 @@ test('200 after a signed sample event was sent, of any type, also to an endpoint
     const { status, body } = await trial(event_type)
     assert.equal(status, 200)
     assert.deepEqual(body, {
-      ...{ object: 'webhook_endpoint.test', webhook_endpoint_id: endpoint.id, event_type },
-      ...{ status_code: 200, success: true, error: null },
+      object: 'webhook_endpoint.test',
+      webhook_endpoint_id: endpoint.id,
+      event_type,
+      status_code: 200,
+      success: true,
+      error: null,
     })
     assert.equal(receiver.received.at(-1)!.event.type, event_type)
     await unwrap(receiver.received.at(-1)!, endpoint.secret)

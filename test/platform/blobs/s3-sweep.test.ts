@@ -27,7 +27,9 @@ function pagedBucket(uploads: sdk.MultipartUpload[]) {
 
 test('old uploads in parts are aborted on every page of the list, and young ones on none', async () => {
   const uploads = ['a', 'a', 'b', 'c', 'd'].map((Key, i) => ({
-    ...{ Key, UploadId: String(i), Initiated: i === 1 || i === 3 ? YOUNG : OLD },
+    Key,
+    UploadId: String(i),
+    Initiated: i === 1 || i === 3 ? YOUNG : OLD,
   }))
   const { bucket, aborted } = pagedBucket(uploads)
   assert.equal(await sweepUploads(bucket, '', new Date('2026-02-01')), 3)

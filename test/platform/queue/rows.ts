@@ -44,7 +44,11 @@ export async function openTestQueue(): Promise<TestQueue> {
   const claims = claimsOn<Row>({ table: 'queue_rows', due: 'due_at', open: sql`not done` })
   const started: JobConsumer<Row>[] = []
   return {
-    ...{ url, db, pool, changes, claims },
+    url,
+    db,
+    pool,
+    changes,
+    claims,
     work(options) {
       const worker = startConsumer<Row>({
         ...{
@@ -57,7 +61,9 @@ export async function openTestQueue(): Promise<TestQueue> {
           sole: false,
           polling_seconds: 0.1,
         },
-        ...{ stop_seconds: { finish: 0, abort: 0.2 }, on_error: () => {}, ...options },
+        stop_seconds: { finish: 0, abort: 0.2 },
+        on_error: () => {},
+        ...options,
       })
       started.push(worker)
       return worker

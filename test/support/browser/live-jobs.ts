@@ -38,8 +38,16 @@ export async function startLiveJobs(url: string, port = 0) {
 export function runningJobs(count: number): VideoView[] {
   const created_at = Math.floor(Date.now() / 1000)
   return Array.from({ length: count }, (_, n) => ({
-    ...{ id: `video_7${String(n).padStart(25, '0')}`, object: 'video', model: 'instant-1', prompt: `Job ${n}` },
-    ...{ seconds: 4, status: 'in_progress', error: null, cost: '0.04000000', currency: 'usd', created_at },
+    id: `video_7${String(n).padStart(25, '0')}`,
+    object: 'video',
+    model: 'instant-1',
+    prompt: `Job ${n}`,
+    seconds: 4,
+    status: 'in_progress',
+    error: null,
+    cost: '0.04000000',
+    currency: 'usd',
+    created_at,
     ...{
       completed_at: null,
       progress: 0,

@@ -78,7 +78,13 @@ export async function startApp(
   const { ctx } = app
   const faults: Faults = new Map()
   return {
-    ...{ url, app, ctx, clock, database, dir, secret },
+    url,
+    app,
+    ctx,
+    clock,
+    database,
+    dir,
+    secret,
     tick: () => tick(ctx, faults),
     /** Violations of the audit, by invariant; empty when all is well. */
     async audit(): Promise<Record<string, number>> {

@@ -52,9 +52,17 @@ export async function storedFile(
   const created_at = app.clock.now()
   const id = newId('file', created_at)
   await insertFile(app.database.db, {
-    ...{ id, org_id: owner.org_id, user_id: owner.user_id, purpose, size_bytes, created_at },
-    ...{ filename: 'a.bin', media_type: 'application/octet-stream', sha256: randomBytes(32).toString('hex') },
-    ...{ blob_key: randomBytes(16).toString('hex'), probe: null },
+    id,
+    org_id: owner.org_id,
+    user_id: owner.user_id,
+    purpose,
+    size_bytes,
+    created_at,
+    filename: 'a.bin',
+    media_type: 'application/octet-stream',
+    sha256: randomBytes(32).toString('hex'),
+    blob_key: randomBytes(16).toString('hex'),
+    probe: null,
     expires_at: new Date(created_at.getTime() + live_seconds * 1000),
   })
   return id

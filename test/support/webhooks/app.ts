@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto'
 import { createServer, type ServerResponse } from 'node:http'
 import OpenAI from 'openai'
-import { deliveryClaims } from '../../../server/events/store/delivery-claims.ts'
 import type { AttemptOptions } from '../../../server/webhooks/attempt.ts'
 import { deliver } from '../../../server/webhooks/deliver.ts'
 import type { DeliveryView } from '../../../server/webhooks/schema.ts'
+import { deliveryClaims } from '../../../server/webhooks/store/delivery-claims.ts'
 import { newCustomer, startApp, type TestApp, videoBody } from '../http/app.ts'
 import { send } from '../http/send.ts'
 import { close, listen } from '../listen.ts'
@@ -64,7 +64,9 @@ export async function startWebhooksApp(options: Parameters<typeof startApp>[0] =
   const app = await startApp({ config: WEBHOOKS_CONFIG, ...options })
   const [person, receiver] = [await newCustomer(app), await startReceiver()]
   return {
-    ...{ app, person, receiver },
+    app,
+    person,
+    receiver,
     async close() {
       await app.close()
       await receiver.close()

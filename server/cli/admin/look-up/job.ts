@@ -1,6 +1,5 @@
 import { findChargeOfJob, findHold } from '../../../billing/store.ts'
 import type { Config } from '../../../config/config.ts'
-import { type EventDelivery, listDeliveriesOfSubject } from '../../../events/store/deliveries.ts'
 import { findOrganizationNames } from '../../../identity/people/store.ts'
 import { findNodes } from '../../../nodes/store.ts'
 import { addSeconds } from '../../../platform/clock.ts'
@@ -10,7 +9,8 @@ import { listRecordsOfJob } from '../../../videos/moderation/records.ts'
 import { stageLimitSeconds } from '../../../videos/pipeline/claims.ts'
 import { findAttempts, findRunningJobOfAnyOrg, type Job } from '../../../videos/pipeline/store.ts'
 import type { RenderAttempt } from '../../../videos/render/attempt.ts'
-import { findUrls } from '../../../webhooks/store.ts'
+import { type EventDelivery, listDeliveriesOfSubject } from '../../../webhooks/store/deliveries.ts'
+import { findUrls } from '../../../webhooks/store/endpoints.ts'
 import { CommandError, command } from '../command.ts'
 import { waitOf } from './job-wait.ts'
 import { durationOf, labeled, tableLines, timeWithAge } from './text.ts'
@@ -49,7 +49,7 @@ async function find(db: Db, id: string) {
     moderation: await listRecordsOfJob(db, id),
     hold: await findHold(db, id),
     charge: await findChargeOfJob(db, id),
-    urls: await findUrls(db, [...new Set(deliveries.map(({ subscription_id }) => subscription_id))]),
+    urls: await findUrls(db, [...new Set(deliveries.map(({ endpoint_id }) => endpoint_id))]),
     workers: nodes.filter(({ alive, role }) => alive && role !== 'api').length,
   }
 }
@@ -63,8 +63,18 @@ function viewOf(found: Found, { config, now }: { config: Config; now: Date }) {
   const { status, progress, created_at, finished_at } = job
   return {
     object: 'video_job',
-    ...{ id, organization_id, organization, user_id, key_id, request_id, model, seconds, aspect_ratio },
-    ...{ cost: formatMoney(cost), currency, inputs: inputs.map(({ role, file_id }) => ({ role, file_id })) },
+    id,
+    organization_id,
+    organization,
+    user_id,
+    key_id,
+    request_id,
+    model,
+    seconds,
+    aspect_ratio,
+    cost: formatMoney(cost),
+    currency,
+    inputs: inputs.map(({ role, file_id }) => ({ role, file_id })),
     ...{
       status,
       progress,
@@ -77,7 +87,11 @@ function viewOf(found: Found, { config, now }: { config: Config; now: Date }) {
     next_step: nextStepOf(job),
     stages: stagesOf(job),
     moderation: moderation.map(({ stage, verdict, categories, engine, created_at }) => ({
-      ...{ stage, verdict, categories, engine, created_at },
+      stage,
+      verdict,
+      categories,
+      engine,
+      created_at,
     })),
     attempts: attempts.map(attemptView),
     hold: hold && { ...hold, amount: formatMoney(hold.amount) },
@@ -114,13 +128,26 @@ function attemptView({ id, number, state, paid, engine, engine_address, ticket, 
   const { ended_because: last_error, engine_status, created_at: started_at, answered_at } = attempt
   const { last_heard_at, missing_since, delivered_at, ended_at } = attempt
   return {
-    ...{ id, number, state, paid, engine, engine_address, ticket, engine_status, last_error },
-    ...{ started_at, answered_at, last_heard_at, missing_since, delivered_at, ended_at },
+    id,
+    number,
+    state,
+    paid,
+    engine,
+    engine_address,
+    ticket,
+    engine_status,
+    last_error,
+    started_at,
+    answered_at,
+    last_heard_at,
+    missing_since,
+    delivered_at,
+    ended_at,
   }
 }
 
 function deliveryView(delivery: EventDelivery, urls: ReadonlyMap<string, string>) {
-  const { event_id, type, subscription_id: endpoint_id, state, attempts, status_code, error, last_try_at } = delivery
+  const { event_id, type, endpoint_id, state, attempts, status_code, error, last_try_at } = delivery
   const next_try_at = state === 'pending' ? delivery.next_try_at : null
   const url = urls.get(endpoint_id) ?? null
   return { event_id, type, endpoint_id, url, state, attempts, status_code, error, last_try_at, next_try_at }

@@ -29,15 +29,27 @@ export const jobList = command({
     )
     const found = jobs.map(
       ({ id, org_id, status, model, seconds, cost, currency, error_code, created_at, ...job }) => ({
-        ...{ id, organization_id: org_id, organization: names.get(org_id) ?? org_id, status, model, seconds },
-        ...{ cost: `${formatMoney(cost)} ${currency}`, error: error_code, created_at, finished_at: job.finished_at },
-        ...{ starts: job.starts ?? 0, render: job.render, engine: job.engine },
-        ...{ unknown_status: job.engine_status, heard_at: job.last_heard_at },
+        id,
+        organization_id: org_id,
+        organization: names.get(org_id) ?? org_id,
+        status,
+        model,
+        seconds,
+        cost: `${formatMoney(cost)} ${currency}`,
+        error: error_code,
+        created_at,
+        finished_at: job.finished_at,
+        starts: job.starts ?? 0,
+        render: job.render,
+        engine: job.engine,
+        unknown_status: job.engine_status,
+        heard_at: job.last_heard_at,
       }),
     )
     type View = (typeof found)[number]
     return pageReport(found, {
-      ...{ limit: wanted.limit, looked_until },
+      limit: wanted.limit,
+      looked_until,
       columns: [
         { heading: 'id', text: ({ id }) => id },
         { heading: 'created', text: ({ created_at }) => shortTime(created_at) },

@@ -31,12 +31,15 @@ export const responseList = command({
     )
     const found = rows.map(({ org_id, error_code: error, ...row }) => ({
       ...row,
-      ...{ organization_id: org_id, organization: names.get(org_id) ?? org_id, error },
+      organization_id: org_id,
+      organization: names.get(org_id) ?? org_id,
+      error,
     }))
     type View = (typeof found)[number]
     const timeOf = ({ finished_at, created_at }: View) => finished_at ?? created_at
     return pageReport(found, {
-      ...{ limit: wanted.limit, looked_until },
+      limit: wanted.limit,
+      looked_until,
       columns: [
         { heading: 'id', text: ({ id }) => id, elastic: true },
         { heading: 'time', text: (each) => shortTime(timeOf(each)) },

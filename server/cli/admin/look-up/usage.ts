@@ -67,21 +67,32 @@ function groupsOf(sums: ChargeSums, by: readonly ChargeGroup[], names: ReadonlyM
 function viewOf(sums: Omit<ChargeSums, ChargeGroup>) {
   const { requests, videos, input_tokens, cached_input_tokens, output_tokens, reasoning_tokens, seconds, amount } = sums
   return {
-    ...{ requests: Number(requests), input_tokens: Number(input_tokens) },
-    ...{ cached_input_tokens: Number(cached_input_tokens), output_tokens: Number(output_tokens) },
-    ...{ reasoning_tokens: Number(reasoning_tokens), videos: Number(videos), seconds: Number(seconds) },
+    requests: Number(requests),
+    input_tokens: Number(input_tokens),
+    cached_input_tokens: Number(cached_input_tokens),
+    output_tokens: Number(output_tokens),
+    reasoning_tokens: Number(reasoning_tokens),
+    videos: Number(videos),
+    seconds: Number(seconds),
     amount: formatMoney(amount),
   }
 }
 
 const NOTHING = viewOf({
-  ...{ requests: 0n, input_tokens: 0n, cached_input_tokens: 0n, output_tokens: 0n, reasoning_tokens: 0n },
-  ...{ videos: 0n, seconds: 0n, amount: 0n },
+  requests: 0n,
+  input_tokens: 0n,
+  cached_input_tokens: 0n,
+  output_tokens: 0n,
+  reasoning_tokens: 0n,
+  videos: 0n,
+  seconds: 0n,
+  amount: 0n,
 })
 
 function columnsOf(by: readonly ChargeGroup[], currency: string): Array<Column<Shown>> {
   const number = (name: keyof ReturnType<typeof viewOf>, heading: string = name): Column<Shown> => ({
-    ...{ heading, right: true },
+    heading,
+    right: true,
     text: (sums) => String(sums[name]),
   })
   return [

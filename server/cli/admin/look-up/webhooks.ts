@@ -1,6 +1,6 @@
-import { COUNTED_MAX, type DeliveryBacklog, readBacklogs } from '../../../events/store/backlogs.ts'
 import { findOrganizationNames } from '../../../identity/people/store.ts'
-import { listEndpointsOfAnyOrg } from '../../../webhooks/store.ts'
+import { COUNTED_MAX, type DeliveryBacklog, readBacklogs } from '../../../webhooks/store/backlogs.ts'
+import { listEndpointsOfAnyOrg } from '../../../webhooks/store/endpoints.ts'
 import { command } from '../command.ts'
 import { FILTERS, readFilters } from '../lists.ts'
 import { ageOf, durationOf, shortTime } from './text.ts'
@@ -9,11 +9,7 @@ import { pageReport } from './wanted.ts'
 export const webhookList = command({
   records: null,
   summary: 'list webhook endpoints with what waits for them; --failing: those that fail, the longest first',
-  flags: {
-    failing: { help: 'Only those whose last attempt failed' },
-    org: FILTERS.org,
-    limit: FILTERS.limit,
-  },
+  flags: { failing: { help: 'Only those whose last attempt failed' }, org: FILTERS.org, limit: FILTERS.limit },
   async run({ db, clock }, given) {
     const now = clock.now()
     const { org_id, limit } = await readFilters({ db }, given)
@@ -27,13 +23,16 @@ export const webhookList = command({
       endpoints.map(({ org_id }) => org_id),
     )
     const found = endpoints.map(({ id, org_id, ...endpoint }) => ({
-      ...{ id, organization_id: org_id, organization: names.get(org_id) ?? org_id },
+      id,
+      organization_id: org_id,
+      organization: names.get(org_id) ?? org_id,
       ...endpoint,
       ...backlogOf(backlogs.get(id)),
     }))
     type View = (typeof found)[number]
     return pageReport(found, {
-      ...{ limit, looked_until: null },
+      limit,
+      looked_until: null,
       columns: [
         { heading: 'organization', text: (each: View) => (given.org ? null : each.organization), elastic: true },
         { heading: 'url', text: ({ url }: View) => url, elastic: true },

@@ -1,6 +1,5 @@
 import { findAuditState } from '../../../billing/audit-state.ts'
 import type { Config } from '../../../config/config.ts'
-import { observedDeliveryQueue } from '../../../events/store/delivery-claims.ts'
 import { findLastActivity } from '../../../identity/activity/store.ts'
 import { findOrganizationNames } from '../../../identity/people/store.ts'
 import { findNodes, type NodeRow } from '../../../nodes/store.ts'
@@ -15,7 +14,8 @@ import { readQueue } from '../../../platform/queue/depth.ts'
 import { observedResponseQueue } from '../../../responses/background/claims.ts'
 import { observedVideoQueues } from '../../../videos/pipeline/claims.ts'
 import { countRendersOfAll } from '../../../videos/render/store.ts'
-import { listFailingEndpoints } from '../../../webhooks/store.ts'
+import { observedDeliveryQueue } from '../../../webhooks/store/delivery-claims.ts'
+import { listFailingEndpoints } from '../../../webhooks/store/endpoints.ts'
 
 /** Most rows of what may be many. */
 const LISTED = 20
@@ -83,9 +83,12 @@ function nodeView(node: NodeRow, { processes, now }: { processes: readonly Proce
       reason: state === 'not_ready' ? unfit!.state.reason! : null,
     },
     migration: own[0]?.state.migration ?? null,
-    ...{ processes: node.processes, reporting: reporting.length },
+    processes: node.processes,
+    reporting: reporting.length,
     loop_delay_ms: Math.max(0, ...own.map((each) => each.state.loop_delay_ms ?? 0)),
-    ...{ disk_free_bytes: own[0]?.state.disk_free_bytes ?? null, started_at, seen_at },
+    disk_free_bytes: own[0]?.state.disk_free_bytes ?? null,
+    started_at,
+    seen_at,
   }
 }
 
@@ -115,7 +118,8 @@ function enginesOf(
       state: paused?.state ?? 'running',
       breaker: open?.breaker ?? 'closed',
       running: worst.family === 'video' ? running : null,
-      ...{ processes: views.length, failing_processes: views.filter(({ failures }) => failures > 0).length },
+      processes: views.length,
+      failing_processes: views.filter(({ failures }) => failures > 0).length,
     }
   })
 }

@@ -27,7 +27,11 @@ export function partReader(): { read(part: StreamPart): ChatEvent[]; ended(): bo
     const head = known === undefined ? { id, name } : {}
     return [
       {
-        ...{ type: 'tool-call-delta', choice: 0, call: call.call, ...head, arguments: text },
+        type: 'tool-call-delta',
+        choice: 0,
+        call: call.call,
+        ...head,
+        arguments: text,
         ...(extra !== undefined && { extra_content: extra }),
       },
     ]

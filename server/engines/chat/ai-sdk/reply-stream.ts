@@ -1,4 +1,5 @@
 import { DONE } from '../../../platform/http/sse.ts'
+import { withTimeout } from '../../../platform/timeout.ts'
 import { WAIT_MS } from '../openai/end-timer.ts'
 import { sseParser } from '../openai/sse-parser.ts'
 import { eventWriter } from './event-writer.ts'
@@ -36,13 +37,11 @@ export function streamOf(begun: readonly Uint8Array[], rest: Pieces, read: Piece
 /** Null at the end of the body; where all has come but for `silence_ms` of silence, also after that, or when the connection is lost. */
 export async function nextPiece(pieces: Pieces, silence_ms: number | null): Promise<Uint8Array | null> {
   if (silence_ms === null) return (await pieces.read()).value ?? null
-  const silence = Promise.withResolvers<null>()
-  const timer = setTimeout(silence.resolve, silence_ms, null)
   const next = pieces.read().then(
     ({ value }) => value ?? null,
     () => null,
   )
-  return await Promise.race([next, silence.promise]).finally(() => clearTimeout(timer))
+  return withTimeout(silence_ms, next, () => null)
 }
 
 /** The bytes as they are: those of binary events. */

@@ -48,7 +48,9 @@ export function llamaChat(options: LlamaOptions, env: LlamaEnv = {}, package_url
   const model_file = findModelFile(options.model_file, env.config_dir)
   const model = startModelProcess(
     {
-      ...{ package_url, model_file, threads },
+      package_url,
+      model_file,
+      threads,
       context_tokens: options.context_tokens ?? null,
       sequences: max_parallel,
       gpu: options.gpu ?? 'auto',

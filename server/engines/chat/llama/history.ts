@@ -50,7 +50,10 @@ function modelPartsOf(
   const written = text === '' ? (message.refusal ?? '') : text
   const calls = (message.tool_calls ?? []).map(
     (call, i): Call => ({
-      ...{ type: 'functionCall', id: call.id, name: call.function.name, params: inputs.get(call) },
+      type: 'functionCall',
+      id: call.id,
+      name: call.function.name,
+      params: inputs.get(call),
       startsNewChunk: i === 0,
     }),
   )

@@ -4,7 +4,10 @@ import type { ChatMessage, ChatRequest } from '../contract.ts'
 import { readRequest } from './read-request.ts'
 
 const request = (more: Partial<ChatRequest> = {}): ChatRequest => ({
-  ...{ model: 'm', n: 1, stream: false, messages: [{ role: 'user', content: 'hi' }] },
+  model: 'm',
+  n: 1,
+  stream: false,
+  messages: [{ role: 'user', content: 'hi' }],
   ...more,
 })
 const call = (id: string) => ({ id, type: 'function' as const, function: { name: 'f', arguments: '{"a":1}' } })
@@ -38,7 +41,11 @@ test('calls, their results and what the model wrote next are one item of the his
     { role: 'user', content: 'thanks' },
   ]
   const part = (result: string, startsNewChunk: boolean) => ({
-    ...{ type: 'functionCall', name: 'f', params: { a: 1 }, startsNewChunk, result },
+    type: 'functionCall',
+    name: 'f',
+    params: { a: 1 },
+    startsNewChunk,
+    result,
   })
   assert.deepEqual((await readRequest(request({ messages }))).history, [
     { type: 'system', text: 'Be\nterse.' },
@@ -99,7 +106,9 @@ test('sampling has the defaults of llama-server, a seed of its own each time, an
   assert.notEqual(seed, (await readRequest(request())).sampling.seed)
   assert.equal((await readRequest(request({ seed: -1 }))).sampling.seed, 2 ** 32 - 2)
   assert.deepEqual((await readRequest(request({ presence_penalty: 1 }))).sampling.penalty, {
-    ...{ repetition: 1, frequency: 0, presence: 1 },
+    repetition: 1,
+    frequency: 0,
+    presence: 1,
   })
 })
 

@@ -11,8 +11,12 @@ const DEFAULTS = { temperature: 0.8, top_p: 0.95, top_k: 40, min_p: 0.05 }
 
 /** Tokens that a model may spend on its thoughts, by `reasoning_effort`; null is no limit. */
 const THOUGHT_TOKENS: Readonly<Record<string, number | null>> = {
-  ...{ none: 0, minimal: 128, low: 512, medium: 2048 },
-  ...{ high: null, xhigh: null },
+  none: 0,
+  minimal: 128,
+  low: 512,
+  medium: 2048,
+  high: null,
+  xhigh: null,
 }
 
 /**
@@ -105,9 +109,7 @@ function functionOf({ function: { description, parameters, strict } }: ChatTool,
   const none = parameters === undefined || Object.keys((parameters.properties as object | undefined) ?? {}).length === 0
   return {
     ...(description !== undefined && { description }),
-    ...(!none && {
-      params: grammarSchema(parameters, `${path}.function.parameters`, { loose: strict !== true }),
-    }),
+    ...(!none && { params: grammarSchema(parameters, `${path}.function.parameters`, { loose: strict !== true }) }),
   }
 }
 

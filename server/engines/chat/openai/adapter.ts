@@ -145,10 +145,7 @@ export function openaiChat(options: OpenaiChatOptions, env: OpenaiChatEnv = {}):
       body,
       stream,
       choices: request.n,
-      reader: completionReader({
-        ...{ choices: request.n, logprobs: request.logprobs === true, plain: !stream, words },
-        tools: request.tools?.map((tool) => tool.function.name) ?? [],
-      }),
+      reader: readerOf(request, stream, words),
       words,
       limits: { idle_ms: limits.idle_ms, total_ms },
       signal,
@@ -187,6 +184,16 @@ export function openaiChat(options: OpenaiChatOptions, env: OpenaiChatEnv = {}):
       await Promise.all(servers.map(({ pool }) => pool.destroy()))
     },
   }
+}
+
+function readerOf(request: ChatRequest, stream: boolean, words: ReturnType<typeof readWords>) {
+  return completionReader({
+    choices: request.n,
+    logprobs: request.logprobs === true,
+    plain: !stream,
+    words,
+    tools: request.tools?.map((tool) => tool.function.name) ?? [],
+  })
 }
 
 /** What the log may not hold, although a server may say it. */

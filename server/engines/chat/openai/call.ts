@@ -28,9 +28,23 @@ export function call(options: CompletionCallOptions): Promise<CallOutcome> {
   return new Promise((resolve, reject) => {
     const { target, body, limits, stream } = options
     const state: CompletionCall = {
-      ...{ options, owner: turnOwner(), resolve, reject, onAbort: () => cancelCall(state) },
-      ...{ mode: 'waiting', status: 0, headers: {}, sent: false, settled: false, surplus: 0, bytes: byteBuffer() },
-      ...{ controller: null, decoder: null, lost: null, stream: null, silence: undefined },
+      options,
+      owner: turnOwner(),
+      resolve,
+      reject,
+      onAbort: () => cancelCall(state),
+      mode: 'waiting',
+      status: 0,
+      headers: {},
+      sent: false,
+      settled: false,
+      surplus: 0,
+      bytes: byteBuffer(),
+      controller: null,
+      decoder: null,
+      lost: null,
+      stream: null,
+      silence: undefined,
       timer: setTimeout(() => loseRest(state, timedOut()), limits.total_ms),
     }
     options.signal.addEventListener('abort', state.onAbort)

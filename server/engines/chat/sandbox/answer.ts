@@ -145,7 +145,8 @@ function* segmentsOf(content: SharedContent, choice: number): Generator<Segment>
   const stop = request.stop ?? []
   if (prompt.directive?.name === 'refuse')
     yield {
-      ...{ pieces: piecesOf(encode(refusalText(prompt))), stop },
+      pieces: piecesOf(encode(refusalText(prompt))),
+      stop,
       eventOf: (text) => ({ type: 'refusal-delta', choice, text }),
     }
   else if (calls.length === 0) yield { pieces: textOf(content, choice), stop, eventOf: spoken(request, choice) }

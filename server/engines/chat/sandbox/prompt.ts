@@ -42,7 +42,10 @@ export async function readPrompt(request: ChatRequest, signal?: AbortSignal): Pr
   const text = textOf(last).trim()
   const clues = cluesOf(text.slice(0, CLUES_CHARACTERS).toWellFormed())
   return {
-    ...{ seed: await seedOf(request, signal), clues, directive: directiveIn(text), turns: asked.length },
+    seed: await seedOf(request, signal),
+    clues,
+    directive: directiveIn(text),
+    turns: asked.length,
     text: text.slice(0, NAMES_CHARACTERS),
     media: typeof last.content === 'string' ? null : describeMedia(last.content, clues.japanese),
     is_users_turn: request.messages.at(-1)?.role === 'user',

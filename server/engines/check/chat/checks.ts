@@ -31,7 +31,8 @@ export const CHAT_CHECKS: ReadonlyArray<Check<ChatSubject>> = [
   severalChoices('streamed', true),
   {
     title: 'reports usage in whole numbers, its parts within their totals',
-    ...{ level: 'should', starts: 'a call' },
+    level: 'should',
+    starts: 'a call',
     async run(subject, signal) {
       const end = (await eventsOf(subject, {}, signal)).at(-1)
       assert.ok(end?.type === 'end')
@@ -47,7 +48,8 @@ export const CHAT_CHECKS: ReadonlyArray<Check<ChatSubject>> = [
   },
   {
     title: 'reports the same usage for a stream',
-    ...{ level: 'should', starts: 'a call' },
+    level: 'should',
+    starts: 'a call',
     async run(subject, signal) {
       const [plain, streamed] = await Promise.all(
         [false, true].map(async (stream) => (await eventsOf(subject, { stream }, signal)).at(-1)),
@@ -61,7 +63,8 @@ export const CHAT_CHECKS: ReadonlyArray<Check<ChatSubject>> = [
   },
   {
     title: 'calls a tool when it must',
-    ...{ level: 'must', starts: 'a call' },
+    level: 'must',
+    starts: 'a call',
     async run(subject, signal) {
       needs(subject, 'tools')
       for (const stream of [false, true]) {
@@ -79,7 +82,8 @@ export const CHAT_CHECKS: ReadonlyArray<Check<ChatSubject>> = [
   },
   {
     title: 'answers in JSON by a schema',
-    ...{ level: 'must', starts: 'a call' },
+    level: 'must',
+    starts: 'a call',
     async run(subject, signal) {
       needs(subject, 'structured_outputs')
       const text = textOf(await eventsOf(subject, { response_format: CITY, messages: ASKS_CITY }, signal))
@@ -92,7 +96,8 @@ export const CHAT_CHECKS: ReadonlyArray<Check<ChatSubject>> = [
   },
   {
     title: 'emits its reasoning, or counts it',
-    ...{ level: 'should', starts: 'a call' },
+    level: 'should',
+    starts: 'a call',
     async run(subject, signal) {
       needs(subject, 'reasoning')
       const { effort } = subject
@@ -110,7 +115,8 @@ export const CHAT_CHECKS: ReadonlyArray<Check<ChatSubject>> = [
   },
   {
     title: 'looks at a picture',
-    ...{ level: 'must', starts: 'a call' },
+    level: 'must',
+    starts: 'a call',
     async run(subject, signal) {
       needs(subject, 'vision')
       const text = textOf(await eventsOf(subject, { messages: await asksColor() }, signal))
@@ -122,7 +128,8 @@ export const CHAT_CHECKS: ReadonlyArray<Check<ChatSubject>> = [
   },
   {
     title: 'reports the probability of tokens',
-    ...{ level: 'must', starts: 'a call' },
+    level: 'must',
+    starts: 'a call',
     async run(subject, signal) {
       needs(subject, 'logprobs')
       const events = await eventsOf(subject, { logprobs: true, top_logprobs: 2 }, signal)
@@ -134,7 +141,8 @@ export const CHAT_CHECKS: ReadonlyArray<Check<ChatSubject>> = [
   },
   {
     title: 'a request aborted before it was sent is never answered',
-    ...{ level: 'must', starts: 'nothing' },
+    level: 'must',
+    starts: 'nothing',
     async run({ engine, model }) {
       await assert.rejects(engine.generate(textRequest(model), AbortSignal.abort()), 'it was answered')
       return undefined
@@ -142,7 +150,8 @@ export const CHAT_CHECKS: ReadonlyArray<Check<ChatSubject>> = [
   },
   {
     title: 'giving up in the middle ends the iteration without an end',
-    ...{ level: 'must', starts: 'a call' },
+    level: 'must',
+    starts: 'a call',
     async run(subject, signal) {
       const leaving = new AbortController()
       const seen: ChatEvent[] = []
@@ -167,7 +176,8 @@ export const CHAT_CHECKS: ReadonlyArray<Check<ChatSubject>> = [
   },
   {
     title: 'leaving the iteration early leaves the engine able to answer',
-    ...{ level: 'must', starts: 'a call' },
+    level: 'must',
+    starts: 'a call',
     async run(subject, signal) {
       for await (const _ of await subject.engine.generate(requestOf(subject, { stream: true }), signal)) break
       assertEventOrder(await eventsOf(subject, {}, signal), 1)
@@ -176,7 +186,8 @@ export const CHAT_CHECKS: ReadonlyArray<Check<ChatSubject>> = [
   },
   {
     title: 'answers many requests at once, each with its own',
-    ...{ level: 'should', starts: 'a call' },
+    level: 'should',
+    starts: 'a call',
     async run(subject, signal) {
       const all = Array.from({ length: subject.at_once }, (_, i) => eventsOf(subject, { stream: i % 2 === 0 }, signal))
       for (const events of await Promise.all(all)) assertEventOrder(events, 1)
@@ -185,7 +196,8 @@ export const CHAT_CHECKS: ReadonlyArray<Check<ChatSubject>> = [
   },
   {
     title: 'refuses a model that it does not have',
-    ...{ level: 'should', starts: 'a call' },
+    level: 'should',
+    starts: 'a call',
     async run(subject, signal) {
       const request = requestOf({ ...subject, model: 'kinora-check-no-such-model' }, {})
       const error = await allEvents(subject.engine, request, signal).then(
@@ -202,7 +214,8 @@ export const CHAT_CHECKS: ReadonlyArray<Check<ChatSubject>> = [
 function answers(kind: string, stream: boolean): Check<ChatSubject> {
   return {
     title: `a ${kind} answer is emitted in order: every choice finishes once, then one end`,
-    ...{ level: 'must', starts: 'a call' },
+    level: 'must',
+    starts: 'a call',
     async run(subject, signal) {
       for (const ask of [{}, ...(subject.asks ?? [])]) {
         const request = requestOf(subject, { ...ask, stream })
@@ -218,7 +231,8 @@ function answers(kind: string, stream: boolean): Check<ChatSubject> {
 function severalChoices(kind: string, stream: boolean): Check<ChatSubject> {
   return {
     title: `a ${kind} request for three choices gets three`,
-    ...{ level: 'must', starts: 'a call' },
+    level: 'must',
+    starts: 'a call',
     async run(subject, signal) {
       if (!subject.choices) throw new NotApplicable('the model is configured with `n: 1`')
       const events = await eventsOf(subject, { stream, n: 3 }, signal)
@@ -232,10 +246,7 @@ function severalChoices(kind: string, stream: boolean): Check<ChatSubject> {
 
 /** An answer that has to call the tool. Throws NotApplicable where nobody can make the engine call one. */
 async function eventsCalling(subject: ChatSubject, stream: boolean, signal: AbortSignal): Promise<ChatEvent[]> {
-  const request: Partial<ChatRequest> = {
-    ...{ stream, tools: [WEATHER], tool_choice: 'required' },
-    messages: ASKS_WEATHER,
-  }
+  const request: Partial<ChatRequest> = { stream, tools: [WEATHER], tool_choice: 'required', messages: ASKS_WEATHER }
   try {
     return await eventsOf(subject, request, signal)
   } catch (error) {

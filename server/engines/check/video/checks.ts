@@ -19,7 +19,8 @@ export type VideoSubject = { engine: VideoEngine; model: string; poll_seconds: n
 export const VIDEO_CHECKS: ReadonlyArray<Check<VideoSubject>> = [
   {
     title: 'declares capabilities that agree with each other',
-    ...{ level: 'must', starts: 'nothing' },
+    level: 'must',
+    starts: 'nothing',
     async run({ engine, model }) {
       const can = engine.capabilities(model)
       assertCapabilities(can)
@@ -28,7 +29,8 @@ export const VIDEO_CHECKS: ReadonlyArray<Check<VideoSubject>> = [
   },
   {
     title: 'refuses what it does not declare instead of dropping it',
-    ...{ level: 'must', starts: 'nothing' },
+    level: 'must',
+    starts: 'nothing',
     async run({ engine, model }, signal) {
       const { seconds, modes, references_max } = engine.capabilities(model)
       const start = (request: RenderRequest, what: string) => refuses(engine.start(request, signal), what, isRejected)
@@ -42,7 +44,8 @@ export const VIDEO_CHECKS: ReadonlyArray<Check<VideoSubject>> = [
   },
   {
     title: 'rejects a ticket of another engine',
-    ...{ level: 'must', starts: 'nothing' },
+    level: 'must',
+    starts: 'nothing',
     async run({ engine }, signal) {
       await refuses(engine.poll({ from: 'elsewhere' }, signal), 'a ticket of another engine')
       await refuses(engine.poll(null, signal), 'an empty ticket')
@@ -51,7 +54,8 @@ export const VIDEO_CHECKS: ReadonlyArray<Check<VideoSubject>> = [
   },
   {
     title: 'renders text into an MP4 that can be fetched twice, and only reports progress from 0 to 99',
-    ...{ level: 'must', starts: 'a render' },
+    level: 'must',
+    starts: 'a render',
     async run(subject, signal) {
       const { engine, model } = subject
       const request = requestFor(engine, model)
@@ -67,7 +71,8 @@ export const VIDEO_CHECKS: ReadonlyArray<Check<VideoSubject>> = [
   },
   {
     title: 'a canceled render comes to an end',
-    ...{ level: 'must', starts: 'a render' },
+    level: 'must',
+    starts: 'a render',
     async run(subject, signal) {
       const { engine, model } = subject
       return withRender(subject, requestFor(engine, model), signal, async (ticket) => {
@@ -81,7 +86,8 @@ export const VIDEO_CHECKS: ReadonlyArray<Check<VideoSubject>> = [
   },
   {
     title: 'a start repeated with the same attempt begins no second render',
-    ...{ level: 'must', starts: 'a render' },
+    level: 'must',
+    starts: 'a render',
     async run(subject, signal) {
       const { engine, model } = subject
       const { idempotency } = engine.capabilities(model)
@@ -95,7 +101,8 @@ export const VIDEO_CHECKS: ReadonlyArray<Check<VideoSubject>> = [
   },
   {
     title: 'takes every kind of input it declares',
-    ...{ level: 'must', starts: 'a render for each kind of input' },
+    level: 'must',
+    starts: 'a render for each kind of input',
     async run(subject, signal) {
       const { engine, model } = subject
       const { modes, media } = engine.capabilities(model)
@@ -112,7 +119,8 @@ export const LIVE_VIDEO_CHECKS: ReadonlyArray<Check<VideoSubject>> = [
   ...VIDEO_CHECKS,
   {
     title: 'a broken picture is refused, or fails the render',
-    ...{ level: 'should', starts: 'a render' },
+    level: 'should',
+    starts: 'a render',
     async run(subject, signal) {
       const { engine, model } = subject
       const { modes, media } = engine.capabilities(model)
@@ -138,7 +146,8 @@ export const LIVE_VIDEO_CHECKS: ReadonlyArray<Check<VideoSubject>> = [
   },
   {
     title: 'a render that it never began is unknown to it',
-    ...{ level: 'should', starts: 'a render' },
+    level: 'should',
+    starts: 'a render',
     async run(subject, signal) {
       const { engine, model } = subject
       return withRender(subject, requestFor(engine, model), signal, async (ticket) => {

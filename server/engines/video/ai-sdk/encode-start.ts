@@ -31,11 +31,16 @@ export async function encodeStart(request: RenderRequest, options: Options): Pro
   )
   const inputReferences = await Promise.all(references.map(fileOf))
   return {
-    ...{ prompt, n: 1, duration: seconds, generateAudio: options.generate_audio },
+    prompt,
+    n: 1,
+    duration: seconds,
+    generateAudio: options.generate_audio,
     aspectRatio: ratioOf(aspect_ratio, frames.length > 0 && options.ratio_with_frames === false),
     resolution: options.resolution,
     // A package that knows no seed warns of it, and nobody asked for one.
-    ...{ fps: undefined, seed: undefined, image: undefined },
+    fps: undefined,
+    seed: undefined,
+    image: undefined,
     frameImages: frameImages.length > 0 ? frameImages : undefined,
     inputReferences: inputReferences.length > 0 ? inputReferences : undefined,
     providerOptions: options.provider_options ?? {},

@@ -85,7 +85,8 @@ export function comfyuiVideo(options: ComfyuiOptions, { config_dir }: Pick<Engin
   }
   const { base_url, api_key, headers, output_node } = options
   const client = engineClient({
-    ...{ base_url, reply_max_bytes: REPLY_BYTES_MAX },
+    base_url,
+    reply_max_bytes: REPLY_BYTES_MAX,
     ...(api_key === undefined ? {} : { api_key }),
     ...(headers === undefined ? {} : { headers }),
   })
@@ -170,9 +171,12 @@ function protocolOf(workflows: ReadonlyMap<RenderMode, Workflow>): Protocol {
     ...(audio > 0 ? (['reference_audio'] as const) : []),
   ]
   return {
-    ...{ inputs: new Set(inputs), seconds: SECONDS },
+    inputs: new Set(inputs),
+    seconds: SECONDS,
     references_max: { images, videos, audio, files: images + videos + audio },
-    ...{ media: 'bytes', cancel: 'any', idempotency: 'client_id' },
+    media: 'bytes',
+    cancel: 'any',
+    idempotency: 'client_id',
   }
 }
 

@@ -167,7 +167,9 @@ const LIST_LIMIT = 20
 function protocolOf({ dialect, inputs, input_transport }: ContentTasksOptions, model: string): Protocol {
   return {
     ...DIALECTS[dialect].protocol(model, inputs),
-    ...{ media: input_transport === 'url' ? 'signed_url' : 'data_url', cancel: 'queued', idempotency: 'none' },
+    media: input_transport === 'url' ? 'signed_url' : 'data_url',
+    cancel: 'queued',
+    idempotency: 'none',
   }
 }
 
@@ -190,7 +192,8 @@ async function startBody(options: ContentTasksOptions, request: RenderRequest) {
   if (input_transport === 'url')
     return {
       json: await writeStart(dialect, request, {
-        ...{ resolution, omit },
+        resolution,
+        omit,
         urlOf: (input) => input.signedUrl(signed_url_ttl_seconds),
       }),
     }

@@ -1,8 +1,9 @@
 import { asRecord, isRecord, jsonIn } from '../../../platform/json/record.ts'
 import type { EngineReply } from '../../../platform/outbound/client.ts'
+import { retryAfterSeconds } from '../../../platform/outbound/retry-after.ts'
 import { EngineError, type EngineErrorKind } from '../../engine-error.ts'
 import { type Meaning, meaningOfCode, meaningOfText, plainWord } from '../../error-words.ts'
-import { isUnsettled, MEDIA_PARAM, printable, retryAfterSeconds, statusKind } from '../../reply-error.ts'
+import { isUnsettled, MEDIA_PARAM, printable, statusKind } from '../../reply-error.ts'
 import { isFilled, ownId, type ReplyLayer, type ReplyView } from './view.ts'
 
 /** What one protocol calls things, where that does not follow from what most engines call them. */

@@ -1,6 +1,7 @@
 import type { EngineReply } from '../../../platform/outbound/client.ts'
+import { retryAfterSeconds } from '../../../platform/outbound/retry-after.ts'
 import { EngineError } from '../../engine-error.ts'
-import { retryAfterSeconds, unreadableReply } from '../../reply-error.ts'
+import { unreadableReply } from '../../reply-error.ts'
 import type { RenderRequest, RenderState } from '../contract.ts'
 import { isBlocked } from './blocked.ts'
 import { findVideoUrl } from './clip-url.ts'

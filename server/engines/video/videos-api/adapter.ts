@@ -60,9 +60,7 @@ export const VideosApiOptions = Type.Object(
             patternErrorMessage: 'must be width x height in pixels, such as 1280x720',
           }),
         ),
-        {
-          additionalProperties: false,
-        },
+        { additionalProperties: false },
       ),
     ),
     input_transport: Type.Optional(Type.Enum(['url', 'data'])),
@@ -247,7 +245,8 @@ function openClients(options: VideosApiOptions, addresses: Record<Where, string>
   const { api_key, headers } = options
   const open = (base_url: string) =>
     engineClient({
-      ...{ base_url, reply_max_bytes: REPLY_BYTES_MAX },
+      base_url,
+      reply_max_bytes: REPLY_BYTES_MAX,
       ...(api_key === undefined ? {} : { api_key }),
       ...(headers === undefined ? {} : { headers }),
     })

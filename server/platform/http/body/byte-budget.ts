@@ -27,7 +27,7 @@ const FREE_BYTES = 8 * 1024
  * What a value of JSON counts, beside its text. 270 small items of a conversation, 810 values in 8 kB, took 219 kB until their model answered:
  * 270 bytes each. Most values take less, since most are texts.
  */
-const VALUE_BYTES = 100
+export const VALUE_BYTES = 100
 
 /** The bytes of one request: of its body or message, and of the conversation and the files that were read for it. */
 export type Lease = {

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { type ColumnType, type Generated, sql } from 'kysely'
-import { joinInTurns } from '../../../platform/bytes.ts'
 import type { Db } from '../../../platform/db/db.ts'
+import { joinInTurns } from '../../../platform/json/bytes.ts'
 import { writeJson } from '../../../platform/json/write.ts'
 import type { Item, OutputItem } from '../../schema/items.ts'
 import type { CreateResponse, ResponseObject, ResponseStatus } from '../../schema/response.ts'
@@ -96,8 +96,19 @@ export async function writeResponse(stored: NewResponse): Promise<WrittenRespons
   const items = typeof written === 'string' ? written : await written
   const item_ids = [...idsOf(input), ...idsOf(output)]
   const row = {
-    ...{ id, org_id, user_id, key_id, request_id, previous_response_id, model, status, background },
-    ...{ created_at: new Date(response.created_at * 1000), now, queued: request !== null, inputs: input.length },
+    id,
+    org_id,
+    user_id,
+    key_id,
+    request_id,
+    previous_response_id,
+    model,
+    status,
+    background,
+    created_at: new Date(response.created_at * 1000),
+    now,
+    queued: request !== null,
+    inputs: input.length,
     size_bytes: bytesOf(items),
     other_bytes: otherBytes([body, requestText, ...events], item_ids),
     item_ids,

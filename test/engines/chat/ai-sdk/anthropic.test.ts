@@ -13,7 +13,12 @@ const block = (index: number, start: object, deltas: object[]) => [
 const START = {
   type: 'message_start',
   message: {
-    ...{ id: 'msg_1', type: 'message', role: 'assistant', model: 'claude', content: [], stop_reason: null },
+    id: 'msg_1',
+    type: 'message',
+    role: 'assistant',
+    model: 'claude',
+    content: [],
+    stop_reason: null,
     usage: { input_tokens: 10, output_tokens: 1, cache_read_input_tokens: 90, cache_creation_input_tokens: 5 },
   },
 }
@@ -93,7 +98,9 @@ test('Anthropic: roles, images, tool results and allowed tools reach the server,
           ],
         },
         {
-          ...{ role: 'assistant', content: null, reasoning: 'old-reasoning' },
+          role: 'assistant',
+          content: null,
+          reasoning: 'old-reasoning',
           tool_calls: [{ id: 'call_1', type: 'function', function: { name: 'tide', arguments: '{}' } }],
         },
         { role: 'tool', tool_call_id: 'call_1', content: 'High.' },
@@ -159,7 +166,8 @@ test('Anthropic: settings that change nothing are not sent, and what may be igno
 const calling = (id: string): ChatRequest['messages'] => [
   { role: 'user', content: 'Hi' },
   {
-    ...{ role: 'assistant', content: null },
+    role: 'assistant',
+    content: null,
     tool_calls: [{ id, type: 'function', function: { name: 'tide', arguments: '{}' } }],
   },
   { role: 'tool', tool_call_id: id, content: 'High.' },

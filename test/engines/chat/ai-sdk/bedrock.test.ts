@@ -120,7 +120,8 @@ test('Bedrock: the model is in the path, the key a bearer token; pictures and to
         { role: 'system', content: 'Be brief.' },
         { role: 'user', content: [{ type: 'image_url', image_url: { url: 'data:image/png;base64,iVBORw0K' } }] },
         {
-          ...{ role: 'assistant', content: null },
+          role: 'assistant',
+          content: null,
           tool_calls: [{ id: 'call_1', type: 'function', function: { name: 'tide', arguments: '{}' } }],
         },
         { role: 'tool', tool_call_id: 'call_1', content: 'High.' },
@@ -136,7 +137,7 @@ test('Bedrock: the model is in the path, the key a bearer token; pictures and to
 test('Bedrock: with the keys of an AWS account in its settings, each request is signed by them', () =>
   using(
     bedrock({
-      ...{ api_key: undefined },
+      api_key: undefined,
       settings: { region: 'us-east-1', accessKeyId: 'AKIDEXAMPLE', secretAccessKey: 'account-secret' },
     }),
     async ({ engine, received }) => {

@@ -32,7 +32,10 @@ for (const [name, frames] of Object.entries(SLOW)) {
   }, async () => {
     const upstream = await startChatUpstream()
     const engine = aiSdkChat({
-      ...{ kind: 'ai-sdk', package: '@ai-sdk/openai-compatible', base_url: upstream.url, api_key: 'key' },
+      kind: 'ai-sdk',
+      package: '@ai-sdk/openai-compatible',
+      base_url: upstream.url,
+      api_key: 'key',
       settings: { name: 'upstream', includeUsage: true },
     })
     try {

@@ -12,8 +12,11 @@ const GEMINI_TEXT = [
   {
     candidates: [{ content: { role: 'model', parts: [] }, finishReason: 'STOP' }],
     usageMetadata: {
-      ...{ promptTokenCount: 20, cachedContentTokenCount: 8, candidatesTokenCount: 4 },
-      ...{ thoughtsTokenCount: 3, totalTokenCount: 27 },
+      promptTokenCount: 20,
+      cachedContentTokenCount: 8,
+      candidatesTokenCount: 4,
+      thoughtsTokenCount: 3,
+      totalTokenCount: 27,
     },
   },
 ]
@@ -124,7 +127,9 @@ test('Gemini: the signature of a call is emitted with it and goes back with the 
 test('Gemini: the results of parallel calls are one turn, as many parts as calls, and broken arguments are an object', () =>
   using(gemini(), async ({ engine, received }) => {
     const call = (id: string, text: string) => ({
-      ...{ id, type: 'function' as const, function: { name: 'tide', arguments: text } },
+      id,
+      type: 'function' as const,
+      function: { name: 'tide', arguments: text },
     })
     await allEvents(engine, {
       ...asked,
@@ -189,7 +194,8 @@ test('Gemini: images, PDF, sound, tool results and a schema reach the server in 
           ],
         },
         {
-          ...{ role: 'assistant', content: null },
+          role: 'assistant',
+          content: null,
           tool_calls: [{ id: 'call_1', type: 'function', function: { name: 'tide', arguments: '{"at":"noon"}' } }],
         },
         { role: 'tool', tool_call_id: 'call_1', content: 'High.' },

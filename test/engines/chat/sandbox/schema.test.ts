@@ -86,15 +86,21 @@ function particular(): Record<string, Record<string, unknown>> {
     'a tuple': { type: 'array', prefixItems: [{ type: 'string' }, { type: 'integer' }], items: false, minItems: 2 },
     'what it must not be': { type: 'boolean', not: { const: true } },
     'a list that contains': {
-      ...{ type: 'array', items: { type: ['integer', 'string'] }, minItems: 3 },
+      type: 'array',
+      items: { type: ['integer', 'string'] },
+      minItems: 3,
       contains: { type: 'integer', minimum: 2 },
     },
     'a record with names of a length': {
-      ...{ type: 'object', propertyNames: { type: 'string', minLength: 3 }, minProperties: 2 },
+      type: 'object',
+      propertyNames: { type: 'string', minLength: 3 },
+      minProperties: 2,
       additionalProperties: { type: 'number' },
     },
     'lists and records described twice': {
-      ...{ type: 'object', required: ['rows', 'more'], additionalProperties: { type: 'integer' } },
+      type: 'object',
+      required: ['rows', 'more'],
+      additionalProperties: { type: 'integer' },
       properties: {
         rows: { allOf: [{ items: { type: 'integer' } }, { items: { minimum: 7 }, minItems: 2 }], type: 'array' },
       },
@@ -111,7 +117,7 @@ function particular(): Record<string, Record<string, unknown>> {
       children: { type: 'array', items: { $ref: '#' } },
     }),
     'a grammar whose shortest branch is not the first': {
-      ...{ $defs: { sum: object({ left: { $ref: '#' }, right: { $ref: '#' } }), number: { type: 'number' } } },
+      $defs: { sum: object({ left: { $ref: '#' }, right: { $ref: '#' } }), number: { type: 'number' } },
       anyOf: [{ $ref: '#/$defs/sum' }, object({ negated: { $ref: '#' } }), { $ref: '#/$defs/number' }],
     },
     'a reference with a description beside it': {

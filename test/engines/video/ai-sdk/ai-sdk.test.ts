@@ -33,7 +33,11 @@ test('a render reaches the provider in its own words: prompt, length, ratio, res
       for (const frame of ['image', 'lastFrame'])
         assert.match((instances[0]![frame] as { bytesBase64Encoded: string }).bytesBase64Encoded, /^iVBORw0K/)
       assert.deepEqual(parameters, {
-        ...{ sampleCount: 1, aspectRatio: '16:9', resolution: '720p', durationSeconds: 4, negativePrompt: 'rain' },
+        sampleCount: 1,
+        aspectRatio: '16:9',
+        resolution: '720p',
+        durationSeconds: 4,
+        negativePrompt: 'rain',
       })
     },
   ))

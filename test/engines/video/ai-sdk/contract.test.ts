@@ -17,7 +17,9 @@ const OPERATION = "Google's operations are done or not, and have no status word"
 
 const PROVIDERS = [
   {
-    ...{ name: 'ai-sdk, Veo', open: veo, model: 'veo-3.1-generate-preview' },
+    name: 'ai-sdk, Veo',
+    open: veo,
+    model: 'veo-3.1-generate-preview',
     pending: ['{}'],
     cannot: {
       ...OF_THE_PACKAGE,
@@ -35,7 +37,9 @@ const PROVIDERS = [
     },
   },
   {
-    ...{ name: 'ai-sdk, MiniMax', open: minimax, model: 'MiniMax-H3' },
+    name: 'ai-sdk, MiniMax',
+    open: minimax,
+    model: 'MiniMax-H3',
     pending: [],
     cannot: OF_THE_PACKAGE,
     calls: {

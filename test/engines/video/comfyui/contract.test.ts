@@ -24,7 +24,10 @@ videoEngineFaults('comfyui', { server, open: () => openComfyui(server.url, { sta
 
 const HISTORY = 'its history and queue are asked for by an id of ours, and have no words of a status'
 videoEngineMisbehavior('comfyui', {
-  ...{ server, calls, model: 'MiniMax-H3', open: () => openComfyui(server.url) },
+  server,
+  calls,
+  model: 'MiniMax-H3',
+  open: () => openComfyui(server.url),
   cannot: {
     'an id of any type, name, place and length is accepted as text': 'the id is ours',
     'a render that is not known is lost, in whatever status and words the reply says so':

@@ -50,7 +50,11 @@ test('the workflow of the mode is sent: the prompt byte for byte, numbers as num
   const nodes = sentNodes()
   assert.deepEqual(Object.keys(nodes).sort(), ['create', 'load_first_frame', 'render', 'save'])
   assert.deepEqual(nodes.render!.inputs, {
-    ...{ prompt: PROMPT, width: 1344, height: 768, length: 107, seed: 7 },
+    prompt: PROMPT,
+    width: 1344,
+    height: 768,
+    length: 107,
+    seed: 7,
     first_frame: ['load_first_frame', 0],
   })
   assert.deepEqual([nodes.create!.inputs.fps, nodes.save!.inputs.filename_prefix], [24, 'kinora/4s'])

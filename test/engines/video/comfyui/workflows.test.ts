@@ -160,8 +160,11 @@ test('the templates in examples/comfyui fit the modes they are named for', () =>
   const files = readdirSync(folder).filter((name) => name.endsWith('.json'))
   const templates = {
     h3: {
-      ...{ text: 'h3-frames.json', first_frame: 'h3-frames.json', last_frame: 'h3-frames.json' },
-      ...{ both_frames: 'h3-frames.json', references: 'h3-references.json' },
+      text: 'h3-frames.json',
+      first_frame: 'h3-frames.json',
+      last_frame: 'h3-frames.json',
+      both_frames: 'h3-frames.json',
+      references: 'h3-references.json',
     },
     ltx: { text: 'ltx-2-text.json', first_frame: 'ltx-2-first-frame.json' },
     test: { text: 'no-weights-text.json', first_frame: 'no-weights-first-frame.json' },

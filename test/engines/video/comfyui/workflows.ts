@@ -17,7 +17,10 @@ export function workflowOf(
 
 const FRAMES = workflowOf('first_frame', 'last_frame')
 const WORKFLOWS: ComfyuiOptions['workflows'] = {
-  ...{ text: FRAMES, first_frame: FRAMES, last_frame: FRAMES, both_frames: FRAMES },
+  text: FRAMES,
+  first_frame: FRAMES,
+  last_frame: FRAMES,
+  both_frames: FRAMES,
   references: workflowOf('ref_image_1', 'ref_image_2', 'ref_video_1', 'ref_audio_1'),
 }
 

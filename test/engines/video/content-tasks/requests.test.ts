@@ -30,15 +30,15 @@ async function sent(dialect: TasksDialect, more: Parameters<typeof request>[0], 
 }
 
 test('text: one text item with the prompt byte for byte, and what each dialect adds', async () => {
-  const body = {
-    ...{ model: 'MiniMax-H3', duration: 8, ratio: '9:16' },
-    content: [{ type: 'text', text: PROMPT }],
-  }
+  const body = { model: 'MiniMax-H3', duration: 8, ratio: '9:16', content: [{ type: 'text', text: PROMPT }] }
   const text = { prompt: PROMPT, seconds: 8, aspect_ratio: '9:16' } as const
   assert.deepEqual(await sent('minimax', text), { ...body, resolution: '768P' })
   assert.deepEqual(await sent('ark', text), {
     ...body,
-    ...{ resolution: '720p', generate_audio: true, seed: 7, watermark: false },
+    resolution: '720p',
+    generate_audio: true,
+    seed: 7,
+    watermark: false,
   })
   const { method, path, headers } = server.requests.at(-1)!
   assert.deepEqual([method, path], ['POST', '/api/v3/contents/generations/tasks'])
@@ -49,13 +49,17 @@ test('frames: images with their roles, and no ratio', async () => {
   const frames = [await picture('last_frame'), await picture('first_frame')]
   const image = (role: string) => ({ type: 'image_url', image_url: { url: SIGNED }, role })
   const body = {
-    ...{ model: 'MiniMax-H3', duration: 4 },
+    model: 'MiniMax-H3',
+    duration: 4,
     content: [{ type: 'text', text: PROMPT }, image('last_frame'), image('first_frame')],
   }
   assert.deepEqual(await sent('minimax', { prompt: PROMPT }, frames), { ...body, resolution: '768P' })
   assert.deepEqual(await sent('ark', { prompt: PROMPT }, frames), {
     ...body,
-    ...{ resolution: '720p', generate_audio: true, seed: 7, watermark: false },
+    resolution: '720p',
+    generate_audio: true,
+    seed: 7,
+    watermark: false,
   })
 })
 
@@ -121,7 +125,9 @@ test('media that the probe shows to be impossible is refused before the call', a
   const before = server.requests.length
   for (const inputs of [[sized(255, 400)], [sized(400, 1100)], [sized(1100, 400)], clips])
     await assert.rejects(open('minimax').start(request({}, inputs), live()), {
-      ...{ kind: 'rejected', subject: 'reference_media', not_begun: true },
+      kind: 'rejected',
+      subject: 'reference_media',
+      not_begun: true,
     })
   await assert.rejects(open('ark').start(request({}, clips), live()), { subject: 'reference_media' })
   assert.equal(server.requests.length, before)
@@ -160,7 +166,9 @@ test('what Seedance does not take of pictures, clips and sounds is refused befor
   const before = server.requests.length
   for (const inputs of refused)
     await assert.rejects(open('ark').start(request({ model }, inputs), live()), {
-      ...{ kind: 'rejected', subject: 'reference_media', not_begun: true },
+      kind: 'rejected',
+      subject: 'reference_media',
+      not_begun: true,
     })
   assert.equal(server.requests.length, before)
   for (const inputs of [
@@ -180,7 +188,9 @@ test('members that a model does not take are left out, and a seed that was not s
   await engine.start(sentRequest, live())
   const { model, seconds, prompt } = sentRequest
   assert.deepEqual(server.requests.at(-1)!.json, {
-    ...{ model, duration: seconds, content: [{ type: 'text', text: prompt }] },
+    model,
+    duration: seconds,
+    content: [{ type: 'text', text: prompt }],
   })
   server.forget()
   const since = new Date()

@@ -43,11 +43,16 @@ for (const dialect of ['fal', 'replicate'] as const) {
       return { engine, model, close: async () => engine.close?.() }
     })
   videoEngineFaults(`queue ${dialect}`, {
-    ...{ server, model, calls: CALLS[dialect] },
+    server,
+    model,
+    calls: CALLS[dialect],
     open: () => queueVideo(optionsOf(dialect, server, { start_timeout_seconds: 1 })),
   })
   videoEngineMisbehavior(`queue ${dialect}`, {
-    ...{ server, model, calls: CALLS[dialect], cannot: CANNOT[dialect] },
+    server,
+    model,
+    calls: CALLS[dialect],
+    cannot: CANNOT[dialect],
     open: () => queueVideo(optionsOf(dialect, server)),
   })
 }

@@ -13,7 +13,10 @@ export const optionsOf = (
   server: EngineServer,
   more: Partial<QueueOptions> = {},
 ): QueueOptions => ({
-  ...{ kind: 'queue', dialect, base_url: `${server.url}/${dialect}`, api_key: 'secret-key' },
+  kind: 'queue',
+  dialect,
+  base_url: `${server.url}/${dialect}`,
+  api_key: 'secret-key',
   input: {
     prompt: '{{prompt}}',
     duration: '{{seconds}}',

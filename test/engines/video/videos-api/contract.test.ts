@@ -27,13 +27,12 @@ for (const dialect of ['openai', 'openrouter', 'sglang', 'vllm-omni'] as const) 
     const engine = open()
     return { engine, model: 'MiniMax-H3', close: async () => engine.close?.() }
   })
-  videoEngineFaults(`videos-api ${dialect}`, {
-    server,
-    open: () => open({ start_timeout_seconds: 1 }),
-    calls: CALLS,
-  })
+  videoEngineFaults(`videos-api ${dialect}`, { server, open: () => open({ start_timeout_seconds: 1 }), calls: CALLS })
   videoEngineMisbehavior(`videos-api ${dialect}`, {
-    ...{ server, open, calls: CALLS, model: 'MiniMax-H3' },
+    server,
+    open,
+    calls: CALLS,
+    model: 'MiniMax-H3',
     ...(dialect === 'openrouter' ? { cannot: NO_LIST } : {}),
   })
 }

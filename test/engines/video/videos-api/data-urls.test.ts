@@ -11,7 +11,10 @@ const server = await startEngineServer()
 after(() => server.close())
 
 const optionsOf = (dialect: 'sglang' | 'openrouter'): VideosApiOptions => ({
-  ...{ kind: 'videos-api', dialect, base_url: server.url, input_transport: 'data' },
+  kind: 'videos-api',
+  dialect,
+  base_url: server.url,
+  input_transport: 'data',
   ...(dialect === 'sglang' ? { references_base_url: `${server.url}/refs` } : {}),
 })
 
@@ -29,7 +32,8 @@ async function file(role: RenderInput['role'], media_type: string, bytes: Buffer
   const pieces = cuts.slice(1).map((cut, i) => new Uint8Array(bytes.subarray(cuts[i]!, cut)))
   return {
     ...(await picture(role)),
-    ...{ media_type, size_bytes: bytes.length },
+    media_type,
+    size_bytes: bytes.length,
     open: async () => ReadableStream.from(pieces),
     signedUrl: async () => assert.fail('no URL is asked for'),
   }

@@ -66,7 +66,10 @@ function view(dialect: Dialect, { headers }: ReceivedRequest, render: Render): R
   const content = dialect === 'minimax' ? { url } : { video_url: url }
   return withExtra(render, {
     ...base,
-    ...{ model, duration, ratio, resolution },
+    model,
+    duration,
+    ratio,
+    resolution,
     ...(dialect === 'minimax' ? { task_type: 'generation', modality: 'video' } : { seed, framespersecond: 24 }),
     ...(status === 'succeeded' ? { content } : {}),
     ...(stage === 'ended' && conduct.error !== null ? { error: conduct.error } : {}),

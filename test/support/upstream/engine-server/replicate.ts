@@ -40,7 +40,11 @@ export function replicateRoutes(store: Renders): DialectRoutes {
     const own = `http://${request.headers.host}/replicate/v1/predictions/${id}`
     const [model = '', version = 'hidden'] = models.get(id)?.split(':') ?? []
     return withExtra(render, {
-      ...{ id, model, version, source: 'api', data_removed: false },
+      id,
+      model,
+      version,
+      source: 'api',
+      data_removed: false,
       input: (json as { input?: unknown } | undefined)?.input ?? {},
       output: stage === 'ended' && ended === 'succeeded' ? `${own}/clip.mp4` : null,
       error: stage === 'ended' ? conduct.error : null,

@@ -28,7 +28,8 @@ function view({ headers }: ReceivedRequest, name: string, render: Render): Recor
   if (conduct.status !== null) return withExtra(render, { name, done: true, error: conduct.error })
   const uri = `http://${headers.host}/v1beta/files/${id}:download?alt=media`
   return withExtra(render, {
-    ...{ name, done: true },
+    name,
+    done: true,
     response: { generateVideoResponse: { generatedSamples: [{ video: { uri } }] } },
   })
 }

@@ -8,6 +8,13 @@ import { SHAPES } from './shapes.ts'
 import { USAGES } from './usages.ts'
 
 export const FIELD_REPLIES = {
-  ...{ ...FINISH_REASONS, ...ENDS, ...INSTEAD, ...USAGES },
-  ...{ ...SHAPES, ...OBJECTS, ...CALLS, ...REPEATS, ...CHOICES },
+  ...FINISH_REASONS,
+  ...ENDS,
+  ...INSTEAD,
+  ...USAGES,
+  ...SHAPES,
+  ...OBJECTS,
+  ...CALLS,
+  ...REPEATS,
+  ...CHOICES,
 }

@@ -14,12 +14,15 @@ const SAME = [
 
 /** A call without the members that are undefined. */
 const part = (more: { index?: number; id?: string }, name: string, piece: string) => ({
-  ...{ ...more, type: 'function', function: { name, arguments: piece } },
+  ...more,
+  type: 'function',
+  function: { name, arguments: piece },
 })
 const inOne = (list: readonly object[]) => stream([calls(list), end('tool_calls'), last()])
 const inTurn = (list: readonly object[]) => stream([...list.map((each) => calls([each])), end('tool_calls'), last()])
 const inJson = (list: readonly object[]): UpstreamReply => ({
-  ...{ kind: 'json', body: whole({ content: null, tool_calls: list }, 'tool_calls') },
+  kind: 'json',
+  body: whole({ content: null, tool_calls: list }, 'tool_calls'),
 })
 
 /** Two calls that differ in their names and arguments alone, by the index and id that they come with. */
@@ -72,7 +75,8 @@ export const CALLS: Readonly<Record<string, FieldReply>> = {
       ...[part({ index: 0, id: '' }, 'look', ''), part({ index: 0 }, '', LOOK)],
       ...[part({ index: 0, id: '' }, 'look', ''), part({ index: 0 }, '', '{"to"'), part({ index: 0 }, '', ':2}')],
     ]),
-    ...{ calls: SAME, package: READS_ITSELF },
+    calls: SAME,
+    package: READS_ITSELF,
   },
   'two calls without arguments under one index': {
     reply: inTurn([part({ index: 0, id: 'x' }, 'now', ''), part({ index: 0, id: 'y' }, 'now', '')]),
@@ -87,7 +91,8 @@ export const CALLS: Readonly<Record<string, FieldReply>> = {
       ...[part({ id: 'x' }, 'look', '{"at"'), part({ id: 'y' }, 'look', ':1}')],
       ...[part({ id: 'z' }, 'go', ''), { id: 'w', function: { arguments: GO } }],
     ]),
-    ...{ calls: PAIR, package: READS_ITSELF },
+    calls: PAIR,
+    package: READS_ITSELF,
   },
   'tokens of the template behind the name of a call': {
     reply: inTurn([call(0, 'a', 'look<|channel|>commentary', LOOK), call(1, 'b', 'go <|constrain|>json', GO)]),
@@ -101,11 +106,13 @@ export const CALLS: Readonly<Record<string, FieldReply>> = {
         { index: '1', function: { arguments: GO } },
       ],
     ]),
-    ...{ calls: SAME, package: READS_ITSELF },
+    calls: SAME,
+    package: READS_ITSELF,
   },
   'a call, and again with the same id': {
     reply: inTurn([call(0, 'a', 'look', LOOK), call(0, 'a', 'look', LOOK)]),
-    ...{ calls: [['look', LOOK]], package: READS_ITSELF },
+    calls: [['look', LOOK]],
+    package: READS_ITSELF,
   },
   'a call in both of its forms': {
     reply: stream([
@@ -128,6 +135,7 @@ export const CALLS: Readonly<Record<string, FieldReply>> = {
   },
   'a call, and an entry that is empty, in JSON': {
     reply: inJson([call(0, 'a', 'look', LOOK), call(1, 'q', '', '')]),
-    ...{ calls: [['look', LOOK]], package: READS_ITSELF },
+    calls: [['look', LOOK]],
+    package: READS_ITSELF,
   },
 }

@@ -3,7 +3,8 @@ import { call, type FieldReply, last, READS_ITSELF, stream, text, USAGE } from '
 
 const LOOK = '{"at":1}'
 const json = (choices: readonly object[]): UpstreamReply => ({
-  ...{ kind: 'json', body: { ...completion({}, { usage: USAGE }), choices } },
+  kind: 'json',
+  body: { ...completion({}, { usage: USAGE }), choices },
 })
 const piece = (index: number, content: string, finish_reason: string | null = null) =>
   chunk({ content }, { index, finish_reason })
@@ -17,7 +18,8 @@ const both = (message: object, finish_reason: string | null = null) => ({
 })
 const written = (content: unknown): FieldReply => ({
   reply: json([{ index: 0, ...message({ content }) }]),
-  ...{ text: 'Hello', package: READS_ITSELF },
+  text: 'Hello',
+  package: READS_ITSELF,
 })
 const withError = (error: object): FieldReply => ({
   reply: stream([
@@ -32,15 +34,19 @@ const withError = (error: object): FieldReply => ({
 export const CHOICES: Readonly<Record<string, FieldReply>> = {
   'a call in a choice beside its text': {
     reply: json([message({ content: 'Look.' }, 'tool_calls'), message(CALL, 'tool_calls')]),
-    ...{ text: 'Look.', calls: [['look', LOOK]], package: READS_ITSELF },
+    text: 'Look.',
+    calls: [['look', LOOK]],
+    package: READS_ITSELF,
   },
   'a call in a choice after its text': {
     reply: stream([piece(0, 'Look.', 'stop'), chunk(CALL, { index: 1, finish_reason: 'tool_calls' }), last()]),
-    ...{ text: 'Look.', calls: [['look', LOOK]] },
+    text: 'Look.',
+    calls: [['look', LOOK]],
   },
   'an index that counts the pieces': {
     reply: stream([piece(1, 'He'), piece(2, 'llo'), piece(3, '', 'length'), last()]),
-    ...{ text: 'Hello', finish: 'length' },
+    text: 'Hello',
+    finish: 'length',
   },
   'choice 1 alone': { reply: stream([piece(1, 'Hel'), piece(1, 'lo', 'stop'), last()]), text: 'Hello' },
   'choice 1 alone, in JSON': { reply: json([{ index: 1, ...message({ content: 'Hello' }) }]), text: 'Hello' },
@@ -66,7 +72,8 @@ export const CHOICES: Readonly<Record<string, FieldReply>> = {
   },
   'text in place of a message, in JSON': {
     reply: json([{ index: 0, text: 'Hello', finish_reason: 'stop' }]),
-    ...{ text: 'Hello', package: READS_ITSELF },
+    text: 'Hello',
+    package: READS_ITSELF,
   },
   'content as a list of texts': written(['Hel', 'lo']),
   'content as parts with values': written([{ type: 'text', text: { value: 'Hello', annotations: [] } }]),

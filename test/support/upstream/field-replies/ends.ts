@@ -42,11 +42,15 @@ export const FINISH_REASONS: Readonly<Record<string, FieldReply>> = {
       { ...chunk({}), choices: [{ index: 0, delta: { content: 'Half' } }] },
       { ...chunk({}), choices: [{ index: 0, delta: {}, finishReason: 'MAX_TOKENS' }] },
     ]),
-    ...{ text: 'Half', finish: 'length', usage: null, package: READS_ITSELF },
+    text: 'Half',
+    finish: 'length',
+    usage: null,
+    package: READS_ITSELF,
   },
   'a reason that is an object': {
     reply: stream([text('Half'), end({ type: 'length', length: 9 }), last()], { done: false, finally: 'stall' }),
-    ...{ text: 'Half', finish: 'length' },
+    text: 'Half',
+    finish: 'length',
   },
   'stop on every chunk': {
     reply: stream([
@@ -63,7 +67,8 @@ export const FINISH_REASONS: Readonly<Record<string, FieldReply>> = {
   },
   'stop and then a call': {
     reply: stream([text('Let me look.', 'stop'), calls([call(0, 'a', 'look', '{"at":1}')]), last()]),
-    ...{ text: 'Let me look.', calls: [['look', '{"at":1}']] },
+    text: 'Let me look.',
+    calls: [['look', '{"at":1}']],
   },
   'stop and then length': {
     reply: stream([text('Half', 'stop'), end('length'), last()]),
@@ -121,19 +126,23 @@ const NO_REASON = 'the package fails without a reason'
 export const ENDS: Readonly<Record<string, FieldReply>> = {
   'text, usage and [DONE] without a reason': {
     reply: stream([text('All of it'), last()]),
-    ...{ text: 'All of it', package: NO_REASON },
+    text: 'All of it',
+    package: NO_REASON,
   },
   'text and usage without a reason and [DONE]': {
     reply: stream([text('All of it'), last()], { done: false }),
-    ...{ text: 'All of it', package: NO_REASON },
+    text: 'All of it',
+    package: NO_REASON,
   },
   'a call, usage and [DONE] without a reason': {
     reply: stream([calls([call(0, 'a', 'look', '{}')]), last()]),
-    ...{ calls: [['look', '{}']], package: NO_REASON },
+    calls: [['look', '{}']],
+    package: NO_REASON,
   },
   'a reason before any text, and a lost connection': {
     reply: stream([chunk({ role: 'assistant', content: '' }, { finish_reason: 'stop' })], {
-      ...{ done: false, finally: 'reset' },
+      done: false,
+      finally: 'reset',
     }),
     fails: 'failed',
   },
@@ -155,30 +164,33 @@ export const ENDS: Readonly<Record<string, FieldReply>> = {
   },
   'stop on every chunk, and usage on a connection that stays open': {
     reply: stream([text('Hel', 'stop'), text('lo', 'stop'), text(' you', 'stop'), last()], {
-      ...{ done: false, finally: 'stall' },
+      done: false,
+      finally: 'stall',
     }),
     text: 'Hello you',
   },
   'a reason alone on a connection that stays open': {
     reply: stream([text('Hi'), end('stop')], { ...OPEN, piece_bytes: 100 }),
-    ...{ text: 'Hi', usage: null },
+    text: 'Hi',
+    usage: null,
   },
   'stop on every chunk, and usage in the last, on a connection that stays open': {
     reply: stream(
       [text('Hel', 'stop'), text('lo', 'stop'), text(' y', 'stop'), { ...text('ou', 'stop'), usage: USAGE }],
-      {
-        ...{ done: false, finally: 'stall' },
-      },
+      { done: false, finally: 'stall' },
     ),
-    ...{ text: 'Hello you', package: 'which of its reasons is meant is not known before the connection closes' },
+    text: 'Hello you',
+    package: 'which of its reasons is meant is not known before the connection closes',
   },
   'text and usage without a reason, and a lost connection': {
     reply: stream([text('All of it'), last()], { done: false, finally: 'reset' }),
-    ...{ text: 'All of it', package: NO_REASON },
+    text: 'All of it',
+    package: NO_REASON,
   },
   'a whole answer in JSON on a connection that stays open': {
     reply: stream([`${JSON.stringify(whole({ content: 'Hi' }))}\n`], { done: false, finally: 'stall' }),
-    ...{ text: 'Hi', plain: 'also' },
+    text: 'Hi',
+    plain: 'also',
   },
   'no text, a reason and usage on a connection that stays open': {
     reply: stream([chunk({ role: 'assistant', content: '' }), end('stop'), last()], { done: false, finally: 'stall' }),
@@ -202,11 +214,14 @@ export const ENDS: Readonly<Record<string, FieldReply>> = {
   }),
   'the end mark alone without its blank line on a connection that stays open': {
     reply: stream([text('Hello'), last(), 'data: [DONE]\n'], OPEN),
-    ...{ text: 'Hello', package: NO_REASON },
+    text: 'Hello',
+    package: NO_REASON,
   },
   'a completion in JSON without a reason and usage on a connection that stays open': {
     reply: stream([json({ choices: [{ message: { content: 'Hello' } }] })], OPEN),
-    ...{ text: 'Hello', usage: null, plain: 'also' },
+    text: 'Hello',
+    usage: null,
+    plain: 'also',
   },
   'a list in JSON without a reason and usage on a connection that stays open': {
     reply: stream([json([text('Hello')])], OPEN),
@@ -218,13 +233,15 @@ export const ENDS: Readonly<Record<string, FieldReply>> = {
   },
   'a reason and usage without a blank line, and a lost connection': {
     reply: stream([`${data(text('Hel'))}\n${data(text('lo', 'stop'))}\n${data(last())}\n`], {
-      ...{ done: false, finally: 'reset' },
+      done: false,
+      finally: 'reset',
     }),
     text: 'Hello',
   },
   'lines of JSON that break off': {
     reply: { kind: 'json', body: `${json(text('Half an'))}\n${json(text('swer'))}\n` },
-    ...{ fails: 'failed', reason: /^$/ },
+    fails: 'failed',
+    reason: /^$/,
   },
   'a first line of JSON, and a lost connection': {
     reply: stream([`${json(text('Hel'))}\n`], { done: false, finally: 'reset' }),

@@ -32,7 +32,10 @@ export const last = (usage: unknown = USAGE, more: object = {}) => ({ ...chunk({
 export const text = (content: string, finish_reason: string | null = null) => chunk({ content }, { finish_reason })
 export const end = (finish_reason: unknown) => chunk({}, { finish_reason })
 export const call = (index: number, id: string, name: string, piece: string, more: object = {}) => ({
-  ...{ index, id, type: 'function', function: { name, arguments: piece } },
+  index,
+  id,
+  type: 'function',
+  function: { name, arguments: piece },
   ...more,
 })
 export const calls = (list: readonly object[], finish_reason: string | null = null) =>

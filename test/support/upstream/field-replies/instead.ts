@@ -52,17 +52,12 @@ export const INSTEAD: Readonly<Record<string, FieldReply>> = {
   ...open({ fails: 'failed', plain: 'only' }, { 'JSON without choices': [json({ id: 'x', choices: [] })] }),
   ...open({ fails: 'failed', reason: /next message/ }, { detail: [{ detail: 'The next message is wrong.' }] }),
   ...open({ fails: 'failed' }, { 'a page': ['<html>'], 'the end mark': ['data: [DONE]\n\n'] }),
-  'words alone': {
-    reply: { kind: 'json', type: 'text/plain', body: 'Error: the model is overloaded' },
-    ...SAYS,
-  },
-  'words in place of an answer': {
-    reply: stream(['data: The model is overloaded.\n\n'], { done: false }),
-    ...SAYS,
-  },
+  'words alone': { reply: { kind: 'json', type: 'text/plain', body: 'Error: the model is overloaded' }, ...SAYS },
+  'words in place of an answer': { reply: stream(['data: The model is overloaded.\n\n'], { done: false }), ...SAYS },
   'words before an answer that breaks off': {
     reply: stream(['data: The model is overloaded.\n\n', text('Hel')], { done: false, finally: 'reset' }),
-    ...{ fails: 'failed', reason: /^$/ },
+    fails: 'failed',
+    reason: /^$/,
   },
   'code and message after text, and a lost connection': {
     reply: stream([text('Hel'), BUSY], { done: false, finally: 'reset' }),

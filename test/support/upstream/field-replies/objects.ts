@@ -10,26 +10,33 @@ const PLAIN: Readonly<Record<string, FieldReply>> = {
   'an answer with an empty reason': { reply: json(whole({ content: 'Hi' }, '')), text: 'Hi' },
   'an answer at its limit, in other words': {
     reply: json(whole({ content: 'Half' }, 'max_output_tokens')),
-    ...{ text: 'Half', finish: 'length' },
+    text: 'Half',
+    finish: 'length',
   },
   'tool_calls as the reason of a text': { reply: json(whole({ content: 'Hi' }, 'tool_calls')), text: 'Hi' },
   'usage in x_groq': {
     reply: json({ ...completion({ content: 'Hi' }, { usage: null }), x_groq: { id: 'r', usage: USAGE } }),
-    ...{ text: 'Hi', package: READS_ITSELF },
+    text: 'Hi',
+    package: READS_ITSELF,
   },
   reasoning_details: {
     reply: json(whole({ content: 'Hi', reasoning_details: [{ type: 'reasoning.text', text: 'Hm.' }] })),
-    ...{ text: 'Hi', reasoning: 'Hm.', package: READS_ITSELF },
+    text: 'Hi',
+    reasoning: 'Hm.',
+    package: READS_ITSELF,
   },
   thinking: {
     reply: json(whole({ content: 'Hi', thinking: 'Hm.' })),
-    ...{ text: 'Hi', reasoning: 'Hm.', package: READS_ITSELF },
+    text: 'Hi',
+    reasoning: 'Hm.',
+    package: READS_ITSELF,
   },
   'a call with a signature': {
     reply: json(
       whole({ content: null, tool_calls: [call(0, 'a', 'look', '{}', { extra_content: SIGNED })] }, 'tool_calls'),
     ),
-    ...{ calls: [['look', '{}']], extra_content: SIGNED },
+    calls: [['look', '{}']],
+    extra_content: SIGNED,
   },
   "an answer in Cloudflare's result": {
     reply: json({ result: whole({ content: 'Hi' }), success: true, errors: [], messages: [] }),

@@ -38,10 +38,7 @@ export const REPEATS: Readonly<Record<string, FieldReply>> = {
     'in parameters': [head('', { function: { name: 'look', parameters: { at: 1 } } })],
     'without function': [{ id: 'a', type: 'function', name: 'look', arguments: { at: 1 } }],
   }),
-  'a call with {} twice': {
-    reply: inTurn([head('{}'), rest('{}')]),
-    ...{ calls: [['look', '{}']], package: READS_ITSELF },
-  },
+  'a call with {} twice': { reply: inTurn([head('{}'), rest('{}')]), calls: [['look', '{}']], package: READS_ITSELF },
   'a call with null': { reply: inTurn([head('null')]), calls: [['look', '{}']], package: READS_ITSELF },
   'calls of one name in the arguments of one': {
     reply: inTurn([head('{"at":1}{"at":2} {"at":2}'), rest('{"at"'), rest(':3}')]),

@@ -44,7 +44,8 @@ export const SHAPES: Readonly<Record<string, FieldReply>> = {
       messages({ content: 'Hello' }, 'stop'),
       last(),
     ]),
-    ...{ text: 'Hello', package: READS_ITSELF },
+    text: 'Hello',
+    package: READS_ITSELF,
   },
   'the calls so far in each chunk': {
     reply: stream([
@@ -68,14 +69,18 @@ export const SHAPES: Readonly<Record<string, FieldReply>> = {
       messages({ content: 'Look.', tool_calls: [call(0, 'a', 'look', '{"at":1}')] }, 'tool_calls'),
       last(),
     ]),
-    ...{ text: 'Look.', calls: [['look', '{"at":1}']], package: READS_ITSELF },
+    text: 'Look.',
+    calls: [['look', '{"at":1}']],
+    package: READS_ITSELF,
   },
   'a signature in the whole message as the last event': {
     reply: stream([
       calls([call(0, 'a', 'look', '{"at":1}')]),
       whole({ content: null, tool_calls: [call(0, 'a', 'look', '{"at":1}', { extra_content: SIGNED })] }, 'tool_calls'),
     ]),
-    ...{ calls: [['look', '{"at":1}']], extra_content: SIGNED, package: READS_ITSELF },
+    calls: [['look', '{"at":1}']],
+    extra_content: SIGNED,
+    package: READS_ITSELF,
   },
   'a new id and the name on each delta of one index': {
     reply: stream([
@@ -105,7 +110,8 @@ export const SHAPES: Readonly<Record<string, FieldReply>> = {
   },
   'a signature with a call': {
     reply: stream([calls([call(0, 'a', 'look', '{"at":1}', { extra_content: SIGNED })]), end('tool_calls'), last()]),
-    ...{ calls: [['look', '{"at":1}']], extra_content: SIGNED },
+    calls: [['look', '{"at":1}']],
+    extra_content: SIGNED,
   },
   'a call without arguments': {
     reply: stream([calls([call(0, 'c1', 'now', '')]), end('tool_calls'), last()]),
@@ -122,11 +128,15 @@ export const SHAPES: Readonly<Record<string, FieldReply>> = {
       }),
       ...[text('Hi', 'stop'), last()],
     ]),
-    ...{ text: 'Hi', reasoning: 'Hm.', package: READS_ITSELF },
+    text: 'Hi',
+    reasoning: 'Hm.',
+    package: READS_ITSELF,
   },
   'thinking alone': {
     reply: stream([chunk({ thinking: 'Hm.' }), text('Hi', 'stop'), last()]),
-    ...{ text: 'Hi', reasoning: 'Hm.', package: READS_ITSELF },
+    text: 'Hi',
+    reasoning: 'Hm.',
+    package: READS_ITSELF,
   },
   'an event of over 1 MiB': { reply: stream([text(LONG, 'stop'), last()]), text: LONG },
   'one line break between events': {
@@ -135,14 +145,16 @@ export const SHAPES: Readonly<Record<string, FieldReply>> = {
   },
   'a line of JSON for each chunk': {
     reply: {
-      ...{ kind: 'json', type: 'application/x-ndjson' },
+      kind: 'json',
+      type: 'application/x-ndjson',
       body: [text('Hel'), text('lo', 'stop'), last()].map((each) => `${JSON.stringify(each)}\n`).join(''),
     },
     text: 'Hello',
   },
   'a line of JSON with a message in place of a delta for each chunk': {
     reply: {
-      ...{ kind: 'json', type: 'application/x-ndjson' },
+      kind: 'json',
+      type: 'application/x-ndjson',
       body: [messages({ content: 'Hel' }), messages({ content: 'lo' }, 'stop'), last()].map(json).join('\n'),
     },
     text: 'Hello',
@@ -203,10 +215,7 @@ export const SHAPES: Readonly<Record<string, FieldReply>> = {
     reply: { kind: 'json', status: 503, body: { error: { message: 'x', code: 'overloaded' } }, coding: 'br' },
     fails: 'overloaded',
   },
-  'a completion in gzip': {
-    reply: { kind: 'json', body: whole({ content: 'Hi' }), coding: 'gzip' },
-    text: 'Hi',
-  },
+  'a completion in gzip': { reply: { kind: 'json', body: whole({ content: 'Hi' }), coding: 'gzip' }, text: 'Hi' },
   'events under application/json': {
     reply: stream([text('Hel'), text('lo', 'stop'), last()], { type: 'application/json' }),
     text: 'Hello',

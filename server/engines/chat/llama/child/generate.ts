@@ -153,8 +153,11 @@ const FINISH: Readonly<Record<string, FinishReason>> = { maxTokens: 'length', fu
 function samplingOf({ sampling }: ChoiceRequest, context_tokens: number) {
   const { penalty } = sampling
   return {
-    ...{ temperature: sampling.temperature, seed: sampling.seed },
-    ...{ topP: sampling.top_p, topK: sampling.top_k, minP: sampling.min_p },
+    temperature: sampling.temperature,
+    seed: sampling.seed,
+    topP: sampling.top_p,
+    topK: sampling.top_k,
+    minP: sampling.min_p,
     repeatPenalty:
       penalty === null
         ? (false as const)

@@ -23,7 +23,10 @@ export async function loadModel({ package_url, ...order }: LoadOrder): Promise<L
     const llama = await library.getLlama({
       gpu: order.gpu,
       // The binaries come with the package: a service neither downloads nor compiles.
-      ...{ build: 'never', skipDownload: true, progressLogs: false, maxThreads: order.threads },
+      build: 'never',
+      skipDownload: true,
+      progressLogs: false,
+      maxThreads: order.threads,
       logLevel: 'error',
       logger: (_, message) => void (printed.length < 10 && printed.push(message.trim())),
     })

@@ -54,7 +54,8 @@ function failureOf(error: unknown): ChildFailure {
     return { kind: 'failed', message: `The model failed: ${error instanceof Error ? error.name : typeof error}.` }
   const { kind, message, public_message, param, tokens } = error
   return {
-    ...{ kind, message },
+    kind,
+    message,
     ...(public_message !== undefined && { public_message }),
     ...(param !== undefined && { param }),
     ...(tokens && { tokens }),

@@ -41,8 +41,17 @@ export type CallList = {
 
 export function emptyList(choice: number, tools: ReadonlySet<string>): CallList {
   return {
-    ...{ choice, tools, calls: [], held: new Set(), of_index: new Map(), of_id: new Map(), added: undefined },
-    ...{ emitted_ids: new Set(), named: 0, emitted: 0, reads: 0 },
+    choice,
+    tools,
+    calls: [],
+    held: new Set(),
+    of_index: new Map(),
+    of_id: new Map(),
+    added: undefined,
+    emitted_ids: new Set(),
+    named: 0,
+    emitted: 0,
+    reads: 0,
   }
 }
 
@@ -108,8 +117,15 @@ const NOTHING: Entry = { index: null, id: '', name: '', arguments: '', extra_con
 
 function newCall(list: CallList, index: number | null, twin: StreamedToolCall | null): StreamedToolCall {
   const call: StreamedToolCall = {
-    ...{ ...emptyArguments(), index, twin, reads: list.reads, id: '', name: '', number: -1 },
-    ...{ has_new_ids: false, extra_content: undefined },
+    ...emptyArguments(),
+    index,
+    twin,
+    reads: list.reads,
+    id: '',
+    name: '',
+    number: -1,
+    has_new_ids: false,
+    extra_content: undefined,
   }
   if (twin === null) list.calls.push(call)
   else list.held.add(call)
@@ -167,7 +183,10 @@ function emit(
   const extra_content = isHead ? call.extra_content : extra
   if (!isHead && piece === '' && extra_content === undefined) return
   const event: ChatEvent & { type: 'tool-call-delta' } = {
-    ...{ type: 'tool-call-delta', choice: list.choice, call: call.number, arguments: piece },
+    type: 'tool-call-delta',
+    choice: list.choice,
+    call: call.number,
+    arguments: piece,
     ...(extra_content !== undefined && { extra_content }),
   }
   if (isHead) {

@@ -160,7 +160,9 @@ test('a list of every call so far adds what is new of each, by its id, or by its
 test('many calls are read in time that grows with their number alone', () => {
   const calls = toolCalls(0, TOOLS)
   const deltas = Array.from({ length: 20_000 }, (_, index) => ({
-    ...{ index, id: `c${index}`, function: { name: 'f', arguments: '{}' } },
+    index,
+    id: `c${index}`,
+    function: { name: 'f', arguments: '{}' },
   }))
   const { user } = process.cpuUsage()
   for (const delta of deltas) calls.read([delta], [])

@@ -1,6 +1,7 @@
+import { retryAfterSeconds } from '../../../../platform/outbound/retry-after.ts'
 import { EngineError, type EngineErrorKind } from '../../../engine-error.ts'
 import { meaningOfCode, meaningOfText } from '../../../error-words.ts'
-import { type ErrorDetail, errorDetail, printable, retryAfterSeconds } from '../../../reply-error.ts'
+import { type ErrorDetail, errorDetail, printable } from '../../../reply-error.ts'
 import type { ReadWords } from '../../server-words.ts'
 import { readContextLength } from '../context-length.ts'
 import { refusedForm } from '../form/refused-form.ts'
@@ -26,7 +27,9 @@ export function errorObjectError(
   )
   const isLate = begun && (kind === 'rejected' || kind === 'context_length')
   return new EngineError(isLate ? 'failed' : kind, 'The model server reports an error.', {
-    ...{ reason, engine_code, needs_operator },
+    reason,
+    engine_code,
+    needs_operator,
     ...(!begun && { tokens, param, refused_form }),
   })
 }
@@ -61,7 +64,7 @@ function faultOf(status: number, headers: ReplyHeaders, complaint: Complaint): E
   // A refusal stays one: `too_many_images`, or Groq's `rate_limit_exceeded` with 413, would fail again.
   const isBusy = !REFUSALS.has(status) && (meaningOfCode(code) === 'busy' || isBusyInWords(status, complaint))
   const kind = isBusy ? 'overloaded' : kindOfStatus(status)
-  const retry_after_seconds = kind === 'overloaded' ? retryAfter(headers) : undefined
+  const retry_after_seconds = kind === 'overloaded' ? retryAfterSeconds(headers) : undefined
   const refused = kind === 'rejected' && { param: paramOf(complaint), refused_form: refusedForm(complaint) }
   return new EngineError(kind, said, { ...about, retry_after_seconds, ...refused })
 }
@@ -145,12 +148,6 @@ function needsOperator(status: number, complaint: Complaint): boolean {
   if (status < 400 || [401, 402, 403, 405].includes(status)) return true
   if ([meaningOfCode(code), meaningOfCode(type), meaningOfText(message)].includes('permanent')) return true
   return REFUSALS.has(status) && (isAboutModel(complaint) || (status === 404 && !isAboutRequest(complaint)))
-}
-
-function retryAfter(headers: ReplyHeaders): number | undefined {
-  const ms = headers['retry-after-ms']
-  if (typeof ms === 'string' && /^\d{1,9}(\.\d+)?$/.test(ms)) return Math.min(Number(ms) / 1000, 3600)
-  return retryAfterSeconds(headers)
 }
 
 /** The answer cannot be read. */

@@ -47,14 +47,15 @@ function arkLimits(model: string): MediaLimits {
   return {
     image: { size_bytes_max: 30 * MIB, sides, ratio },
     video: {
-      ...{ types: ['video/mp4', 'video/quicktime'], size_bytes_max: 50 * MIB, sides, ratio },
+      types: ['video/mp4', 'video/quicktime'],
+      size_bytes_max: 50 * MIB,
+      sides,
+      ratio,
       ...(isV2 ? { pixels: V2_PIXELS } : {}),
-      ...{ seconds_min: SECONDS_MIN, seconds_max },
+      seconds_min: SECONDS_MIN,
+      seconds_max,
     },
-    audio: {
-      ...{ types: ['audio/mpeg', 'audio/wav'], size_bytes_max: 15 * MIB },
-      ...{ seconds_min: SECONDS_MIN, seconds_max },
-    },
+    audio: { types: ['audio/mpeg', 'audio/wav'], size_bytes_max: 15 * MIB, seconds_min: SECONDS_MIN, seconds_max },
     ...(isV2 ? { sound_alone: false as const } : {}),
   }
 }

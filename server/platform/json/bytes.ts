@@ -1,4 +1,4 @@
-import { turnTaker } from './turns.ts'
+import { turnTaker } from '../turns.ts'
 
 /** Looked at in less than a millisecond. */
 const SLICE_BYTES = 1024 * 1024

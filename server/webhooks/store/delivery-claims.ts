@@ -11,16 +11,19 @@ const PENDING: QueueTable = { table: 'event_deliveries', due: 'next_try_at', ope
 
 /** For metrics. */
 export const observedDeliveryQueue: ObservedQueue = {
-  ...{ ...PENDING, queue: DELIVERY_QUEUE, state: sql`state`, states: ['pending'] },
+  ...PENDING,
+  queue: DELIVERY_QUEUE,
+  state: sql`state`,
+  states: ['pending'],
   created: sql`(select e.created_at from events e where e.id = event_id)`,
 }
 
 /** For releasing what a dead consumer held. */
 export const deliveryQueue = { queue: DELIVERY_QUEUE, claims: claimsOn<ClaimedDelivery>(PENDING) } as const
 
-/** Claims on pending deliveries that are due, whose owners are subscriptions. What waits for one that is off or gone is not claimed. */
+/** Claims on pending deliveries that are due, whose owners are endpoints. What waits for one that is disabled or deleted is not claimed. */
 export function deliveryClaims(shares: Shares): Claims<ClaimedDelivery> {
-  const enabled = sql`exists (select from event_subscriptions s where s.id = waiting.owner and s.enabled)`
+  const enabled = sql`exists (select from webhook_endpoints w where w.id = waiting.owner and w.disabled_reason is null)`
   const read = sql`select q.*, e.type, e.subject_id, e.created_at from q join events e on e.id = q.event_id`
-  return fairClaims({ ...PENDING, owner: 'subscription_id', owners: enabled, read }, shares)
+  return fairClaims({ ...PENDING, owner: 'endpoint_id', owners: enabled, read }, shares)
 }

@@ -21,7 +21,7 @@ declare module '../../platform/db/db.ts' {
 export type NewEvent = Pick<EventRow, 'org_id' | 'type' | 'subject_id'>
 
 /**
- * Records what has changed, with a delivery for each subscription that listens to it; what nobody listens to leaves no row. Call it in
+ * Records what has changed, with a delivery to each endpoint that listens to it; what nobody listens to leaves no row. Call it in
  * the transaction that makes the change. Returns how many deliveries there are: announce `DELIVERY_QUEUE` after the commit if any.
  */
 export async function recordEvents(tx: Tx, events: readonly NewEvent[], now: Date): Promise<number> {
@@ -30,10 +30,10 @@ export async function recordEvents(tx: Tx, events: readonly NewEvent[], now: Dat
   const ids = events.map(() => newId('event', now))
   const { rows } = await sql<{ deliveries: bigint }>`-- prepared as record_events
     with matched as (
-      select given.*, s.id as subscription_id, s.enabled
+      select given.*, w.id as endpoint_id, w.disabled_reason is null as enabled
       from unnest(${ids}::text[], ${column('org_id')}::text[], ${column('type')}::text[], ${column('subject_id')}::text[])
         as given (id, org_id, type, subject_id)
-      join event_subscriptions s on s.org_id = given.org_id and given.type = any(s.event_types)
+      join webhook_endpoints w on w.org_id = given.org_id and given.type = any(w.event_types)
     ), ${recorded('matched', now)}
     select count(*) as deliveries from matched`.execute(tx)
   return Number(rows[0]!.deliveries)
@@ -41,7 +41,7 @@ export async function recordEvents(tx: Tx, events: readonly NewEvent[], now: Dat
 
 /**
  * Further CTEs of a statement that takes money from accounts, for `balance.low` and `balance.empty`: an event for each threshold that a
- * balance has fallen to, for the subscriptions that listen to it. `changed` names a CTE with `org_id`, `before` and `after`, of at most
+ * balance has fallen to, for the endpoints that listen to it. `changed` names a CTE with `org_id`, `before` and `after`, of at most
  * `organizations` rows.
  */
 export function balanceEvents(
@@ -51,25 +51,25 @@ export function balanceEvents(
   const ids = Array.from({ length: organizations * 2 }, () => newId('event', now))
   return sql`
     crossed as (
-      select c.org_id, c.org_id as subject_id, t.type, s.id as subscription_id, s.enabled,
+      select c.org_id, c.org_id as subject_id, t.type, w.id as endpoint_id, w.disabled_reason is null as enabled,
              dense_rank() over (order by c.org_id, t.type) as n
-      from ${sql.table(changed)} c join event_subscriptions s on s.org_id = c.org_id
-      join lateral (values ('balance.low', s.low_balance), ('balance.empty', 0::bigint)) as t (type, amount)
-        on t.type = any(s.event_types) and c.before > t.amount and c.after <= t.amount
+      from ${sql.table(changed)} c join webhook_endpoints w on w.org_id = c.org_id
+      join lateral (values ('balance.low', w.low_balance), ('balance.empty', 0::bigint)) as t (type, amount)
+        on t.type = any(w.event_types) and c.before > t.amount and c.after <= t.amount
     ), crossings as (
       select crossed.*, given.id from crossed join unnest(${ids}::text[]) with ordinality as given (id, n) using (n)
     ), ${recorded('crossings', now)}`
 }
 
-/** CTEs that insert the events of `matched`, which has one row for each subscription that listens, and their deliveries. */
+/** CTEs that insert the events of `matched`, which has one row for each endpoint that listens, and their deliveries. */
 function recorded(matched: string, now: Date): RawBuilder<unknown> {
   const source = sql.table(matched)
   return sql`recorded_events as (
       insert into events (id, org_id, type, subject_id, created_at, deliveries)
       select id, org_id, type, subject_id, ${now}::timestamptz, count(*) from ${source} group by id, org_id, type, subject_id
     ), recorded_deliveries as (
-      insert into event_deliveries (id, event_id, subscription_id, org_id, state, next_try_at)
-      select id || '/' || subscription_id, id, subscription_id, org_id,
+      insert into event_deliveries (id, event_id, endpoint_id, org_id, state, next_try_at)
+      select id || '/' || endpoint_id, id, endpoint_id, org_id,
              case when enabled then 'pending' else 'skipped' end, ${now}::timestamptz
       from ${source}
     )`

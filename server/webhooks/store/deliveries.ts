@@ -6,16 +6,16 @@ import type { EventRow } from './events.ts'
 import { DELIVERY_BATCH, readInOrder } from './skipped.ts'
 
 /**
- * `pending`: to be sent, for the first time or again. `failed`: given up. `skipped`: not sent, because its subscription was off.
+ * `pending`: to be sent, for the first time or again. `failed`: given up. `skipped`: not sent, because its endpoint was disabled.
  */
 export type DeliveryState = 'pending' | 'delivered' | 'failed' | 'skipped'
 
-/** An event on its way to one subscription. */
+/** An event on its way to one endpoint. */
 export type DeliveryRow = {
-  /** `<event_id>/<subscription_id>` */
+  /** `<event_id>/<endpoint_id>` */
   id: string
   event_id: string
-  subscription_id: string
+  endpoint_id: string
   org_id: string
   state: DeliveryState
   /** All attempts. */
@@ -74,20 +74,20 @@ export async function writeResults(
   return new Map(rows.map(({ id, attempts }) => [id, attempts]))
 }
 
-function deliveriesOf(db: Db, { org_id, subscription_id }: { org_id: string; subscription_id: string }) {
+function deliveriesOf(db: Db, { org_id, endpoint_id }: { org_id: string; endpoint_id: string }) {
   return db
     .selectFrom('event_deliveries')
     .innerJoin('events', 'events.id', 'event_deliveries.event_id')
     .selectAll('event_deliveries')
     .select(['events.type', 'events.subject_id', 'events.created_at'])
     .where('event_deliveries.org_id', '=', org_id)
-    .where('event_deliveries.subscription_id', '=', subscription_id)
+    .where('event_deliveries.endpoint_id', '=', endpoint_id)
 }
 
-/** Deliveries of one subscription, by their event; one more than `position.limit`. */
+/** Deliveries to one endpoint, by their event; one more than `position.limit`. */
 export async function listDeliveries(
   db: Db,
-  { state, ...of }: { org_id: string; subscription_id: string; state: DeliveryState | null },
+  { state, ...of }: { org_id: string; endpoint_id: string; state: DeliveryState | null },
   position: Position,
 ): Promise<EventDelivery[]> {
   let query = deliveriesOf(db, of)
@@ -100,10 +100,10 @@ export async function listDeliveries(
     .execute()
 }
 
-/** The delivery of one event to one subscription. */
+/** The delivery of one event to one endpoint. */
 export async function findDelivery(
   db: Db,
-  { event_id, ...of }: { org_id: string; subscription_id: string; event_id: string },
+  { event_id, ...of }: { org_id: string; endpoint_id: string; event_id: string },
 ): Promise<EventDelivery | null> {
   const query = deliveriesOf(db, of).where('event_deliveries.event_id', '=', event_id)
   return (await query.executeTakeFirst()) ?? null
@@ -131,22 +131,22 @@ export async function listDeliveriesOfSubject(
 type Again = { event_id: string } | { since: Date; after: string }
 
 /**
- * Makes deliveries of one subscription due at once, each with a whole schedule before it. `undelivered`: only those that have not arrived.
+ * Makes deliveries to one endpoint due at once, each with a whole schedule before it. `undelivered`: only those that have not arrived.
  * One that is being sent at this moment is left alone, and so is one of an event after `now`. Of those since a time it reads a page:
  * returns how many are sent again, and the event after which the next page begins, or null when this was the last.
  */
 export async function sendAgain(
   tx: Tx,
-  which: { subscription_id: string; now: Date; undelivered: boolean } & Again,
+  which: { endpoint_id: string; now: Date; undelivered: boolean } & Again,
 ): Promise<{ count: number; next: string | null }> {
-  const { subscription_id, now, undelivered } = which
+  const { endpoint_id, now, undelivered } = which
   const events = 'event_id' in which ? sql`d.event_id = ${which.event_id}` : sql`d.event_id > ${which.after}`
   const times = 'event_id' in which ? sql`true` : sql`e.created_at between ${which.since} and ${now}`
   await readInOrder(tx)
   const { rows } = await sql<{ read: number; last: string | null; count: number }>`
     with page as (
       select d.id, d.event_id from event_deliveries d
-      where d.subscription_id = ${subscription_id} and ${events} order by d.event_id limit ${DELIVERY_BATCH}
+      where d.endpoint_id = ${endpoint_id} and ${events} order by d.event_id limit ${DELIVERY_BATCH}
     ), free as (
       select d.id from event_deliveries d join events e on e.id = d.event_id
       where d.id = any(array(select id from page)) and d.claim_id is null and ${times} and (d.state <> 'delivered' or not ${undelivered})
@@ -162,11 +162,8 @@ export async function sendAgain(
   return { count, next: read === DELIVERY_BATCH ? last : null }
 }
 
-/** Whether there is a delivery of this event to this subscription. */
-export async function hasDelivery(
-  db: Db,
-  { event_id, subscription_id }: { event_id: string; subscription_id: string },
-) {
+/** Whether there is a delivery of this event to this endpoint. */
+export async function hasDelivery(db: Db, { event_id, endpoint_id }: { event_id: string; endpoint_id: string }) {
   const query = db.selectFrom('event_deliveries').select('id').where('event_id', '=', event_id)
-  return (await query.where('subscription_id', '=', subscription_id).executeTakeFirst()) !== undefined
+  return (await query.where('endpoint_id', '=', endpoint_id).executeTakeFirst()) !== undefined
 }

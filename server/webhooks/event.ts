@@ -1,4 +1,4 @@
-/** What a subscription can listen to. Source: docs/api/webhooks.md, Events. */
+/** What an endpoint can listen to. Source: docs/api/webhooks.md, Events. */
 export const EVENT_TYPES = [
   'video.completed',
   'video.failed',

@@ -1,16 +1,22 @@
 import { sql } from 'kysely'
-import type { Db, Tx } from '../platform/db/db.ts'
-import { comparisonOf, type Position } from '../platform/http/list.ts'
+import type { Db, Tx } from '../../platform/db/db.ts'
+import { comparisonOf, type Position } from '../../platform/http/list.ts'
+import type { EventType } from '../event.ts'
 
 /** By a person, because it answered 410, or because it failed for days. */
 export type DisabledReason = 'owner' | 'gone' | 'failing'
 
-/** Where events are sent. What it listens to is in the subscription of the same id. */
+/** Where an organization has its events sent, and which. While it is disabled, its deliveries are recorded as `skipped`. */
 export type EndpointRow = {
   id: string
   org_id: string
   name: string
   url: string
+  event_types: EventType[]
+  /** `balance.low` is recorded when the balance falls to this or below; in units of 10⁻⁸. */
+  low_balance: bigint
+  /** Since when it has listened to these types. */
+  listens_since: Date
   /** Encrypted, as `secrets.ts` has it. */
   secret: string
   secret_hint: string
@@ -25,7 +31,7 @@ export type EndpointRow = {
   failing_since: Date | null
 }
 
-declare module '../platform/db/db.ts' {
+declare module '../../platform/db/db.ts' {
   interface Database {
     webhook_endpoints: EndpointRow
   }
