@@ -9,6 +9,7 @@ import { cx } from '../../ui/class-names.ts'
 import { useFormat } from '../../ui/data/format.tsx'
 import { FailureNote, Note } from '../../ui/failure-note.tsx'
 import { Segmented } from '../../ui/form/choice.tsx'
+import { isApple } from '../../ui/keyboard.ts'
 import { Skeleton } from '../../ui/layout.tsx'
 import { CLIPS, type Missing } from '../draft/draft.ts'
 import { isFull, useAccount } from '../waiting/list.ts'
@@ -188,8 +189,4 @@ function RefusalNote({ failure, price }: { failure: Failure; price: Price | null
     return <Note tone="danger">{t('refused.rate', { n: retry_after_seconds ?? 10 })}</Note>
   if (code === 'network_failed') return <Note tone="danger">{t('refused.network')}</Note>
   return <FailureNote error={failure} />
-}
-
-function isApple(): boolean {
-  return /Mac|iPhone|iPad/.test(navigator.platform)
 }
