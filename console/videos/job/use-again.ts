@@ -42,7 +42,7 @@ export function useUseAgain(): (job: VideoJob, options?: RepeatOptions) => Promi
         file ? storedAttachment(file) : goneAttachment(id, t('gone_file', { slot: t(`slot.${slot}`), n: at + 1 })),
       )
     }
-    replaceDraft({ ...requestOf(job), files, clips, is_repeat: true, continues: null }, opens_at)
+    replaceDraft({ ...requestOf(job), files, clips, is_repeat: true, continues: null, made_from: job.id }, opens_at)
     await navigate({ to: '/videos' })
     toast(done ?? t('use_again_done', { settings: list(settingsOf(job, submitted.length)) }))
   }

@@ -8,6 +8,7 @@ import { accepts } from '../draft/models.ts'
 import { beginningOf } from '../draft/prompt.ts'
 import { useUseAgain } from '../job/use-again.ts'
 import type { VideoJob } from '../jobs/job.ts'
+import { TriedAgain } from './made-from.tsx'
 import { TryAgain } from './try-again.tsx'
 import { useExtend } from './use-extend.ts'
 
@@ -42,6 +43,7 @@ export function RepeatActions({ job, children }: { job: VideoJob; children?: Rea
         </Button>
       )}
       {children}
+      <TriedAgain job={job} />
     </div>
   )
 }
