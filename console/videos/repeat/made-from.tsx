@@ -1,5 +1,4 @@
 import { skipToken, useQuery } from '@tanstack/react-query'
-import type { VideoOrigin } from '../../../server/console/schema.ts'
 import { readLastFrameName } from '../../../server/videos/archive/clip-name.ts'
 import { useLabelsOfPages } from '../../api/queries.ts'
 import { request } from '../../api/request.ts'
@@ -8,6 +7,7 @@ import { Link } from '../../ui/button.tsx'
 import { beginningOf } from '../draft/prompt.ts'
 import { useSubmittedFiles } from '../job/submitted-files.ts'
 import { type VideoJob, videoPath } from '../jobs/job.ts'
+import { useOrigin } from './use-origin.ts'
 
 /** Of a title. */
 const TITLE_CHARACTERS = 60
@@ -37,30 +37,6 @@ export function MadeFrom({ job }: { job: VideoJob }) {
       </dd>
     </div>
   )
-}
-
-/** That a failed clip was tried again, with the way to the newest attempt; nothing for others. */
-export function TriedAgain({ job }: { job: VideoJob }) {
-  const t = useText('videos/repeat')
-  const { followed_by } = useOrigin(job.id)
-  if (job.status !== 'failed' || !followed_by) return null
-  return (
-    <p className="w-full text-sm">
-      <Link to="/videos/$id" params={{ id: followed_by }}>
-        {t('tried_again')}
-      </Link>
-    </p>
-  )
-}
-
-function useOrigin(id: string): Pick<VideoOrigin, 'made_from' | 'followed_by'> {
-  const { data } = useQuery({
-    queryKey: ['videos', 'origin', id],
-    queryFn: ({ signal }) =>
-      request<VideoOrigin>('GET', `/console/videos/${encodeURIComponent(id)}/origin`, { signal }),
-    staleTime: 0,
-  })
-  return data ?? { made_from: null, followed_by: null }
 }
 
 function useJobIfAny(id: string | null): VideoJob | undefined {

@@ -73,7 +73,7 @@ for (const count of [1, 2, 3, 4])
 
 test('200: jobs know what they were made from, of the same organization only, and forget it once that is gone', async () => {
   const person = await newCustomer(app)
-  const stranger = await newCustomer(app)
+  const outsider = await newCustomer(app)
   const origin = (id: string, as = person) =>
     send(app, 'GET', `/console/videos/${id}/origin`, { cookie: as.cookie, headers: { origin: app.url } })
   const first = (await submit(app, person)).body.id
@@ -82,12 +82,12 @@ test('200: jobs know what they were made from, of the same organization only, an
   const known = { id: older, object: 'video_origin', made_from: first, followed_by: null }
   assert.deepEqual((await origin(older)).body, known)
   assert.deepEqual((await origin(first)).body, { ...known, id: first, made_from: null, followed_by: newest })
-  assert.equal((await origin(first, stranger)).status, 404)
+  assert.equal((await origin(first, outsider)).status, 404)
   assert.equal((await origin('video_%00')).status, 404)
-  assert.ok((await vary(stranger, { count: 1, made_from: '\0' })).status < 500)
+  assert.ok((await vary(outsider, { count: 1, made_from: '\0' })).status < 500)
   for (const made_from of [first, 'video_none']) {
-    const [theirs] = (await vary(stranger, { count: 1, made_from })).body.data
-    assert.equal((await origin(theirs.id, stranger)).body.made_from, null)
+    const [theirs] = (await vary(outsider, { count: 1, made_from })).body.data
+    assert.equal((await origin(theirs.id, outsider)).body.made_from, null)
   }
   assert.equal((await origin(first)).body.followed_by, newest)
   assertInvalid(await vary(person, { made_from: 'x'.repeat(65) }), 'made_from')
