@@ -26,6 +26,11 @@ export function buttonClass({ variant = 'secondary', size = 'md' }: ButtonLook =
 type ButtonProps = ButtonHTMLAttributes<HTMLButtonElement> &
   ButtonLook & { icon?: ReactNode; busy?: boolean; ref?: Ref<HTMLButtonElement> }
 
+/** Whether the keys that a button names are those of a Mac: ⌘ in place of Ctrl. */
+export function isApple(): boolean {
+  return /Mac|iPhone|iPad/.test(navigator.platform)
+}
+
 /** `busy` keeps the width, shows progress and ignores further clicks. */
 export function Button({
   variant,

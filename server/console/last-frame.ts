@@ -17,7 +17,7 @@ export function lastFrameRoute(gates: Gates): Route {
     description:
       'A picture with purpose `vision`, as a first frame has. The same file is returned for as long as it lives; a new one belongs to you and counts as an upload of yours.',
     response: FileObject,
-    errors: ['invalid_request_error', 'insufficient_credits', 'storage_limit_exceeded'],
+    errors: ['invalid_request_error', 'conflict', 'insufficient_credits', 'storage_limit_exceeded'],
     async handle(ctx, { principal, params, request }) {
       const { video_id: id } = params as { video_id: string }
       if (!isId('video', id)) throw notFound('video')

@@ -11,6 +11,7 @@ import { estimateRoute } from './estimate.ts'
 import { lastFrameRoute } from './last-frame.ts'
 import type { LiveEvents } from './live-events.ts'
 import { readMakers, readSubmitters } from './makers.ts'
+import { readOrigin } from './origin.ts'
 import { readPromptHelp } from './prompt-help.ts'
 import { SiteView } from './schema.ts'
 import { termsPage } from './terms-page.ts'
@@ -23,6 +24,7 @@ export function consoleRoutes({ live, gates }: { live: LiveEvents; gates: Gates 
     readTerms,
     readMakers,
     readSubmitters,
+    readOrigin,
     estimateRoute(),
     readPromptHelp,
     variationsRoute(gates),

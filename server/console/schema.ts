@@ -38,6 +38,15 @@ export type Maker = Static<typeof Maker>
 export const MakerList = Type.Object({ object: Type.Literal('list'), data: Type.Array(Maker) })
 export type MakerList = Static<typeof MakerList>
 
+const VideoId = Type.Union([Type.String(), Type.Null()])
+export const VideoOrigin = Type.Object({
+  id: Type.String({ description: 'Of the video.' }),
+  object: Type.Literal('video_origin'),
+  made_from: { ...VideoId, description: 'Id of the video it was made from.' },
+  followed_by: { ...VideoId, description: 'Id of the newest video made from it.' },
+})
+export type VideoOrigin = Static<typeof VideoOrigin>
+
 const Submitter = Type.Object({
   id: Type.String({ description: 'Of the person.' }),
   object: Type.Literal('submitter'),

@@ -12,7 +12,7 @@ export function variationsRoute(gates: Gates): Route {
     auth: 'session',
     counted: true,
     plain_400: true,
-    summary: 'Submit 2 to 4 video jobs of one request, all or none',
+    summary: 'Submit 1 to 4 video jobs of one request, all or none',
     description:
       'As `POST /v1/videos`, with `count` in its body. The cost of all of them is reserved and a render slot is taken for each, or none of them exists.',
     body: CreateVariations,

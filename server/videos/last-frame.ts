@@ -21,7 +21,7 @@ type Wanted = { id: string; signal: AbortSignal }
 /**
  * The last frame of a completed clip as a file with which another job can begin: the file that the first caller was given for as long as it
  * lives, else a new one of this caller. `signal` ends the work. Throws ApiError: `not_found` for no such job, and for a clip of which no picture
- * can be made; 400 for a job that is not completed; 402, 413 and 429 as an upload.
+ * can be made; 400 for a job that is not completed; `conflict` where the file of another request was deleted meanwhile; 402, 413 and 429 as an upload.
  */
 export async function lastFrameFile(
   ctx: Context,
@@ -73,7 +73,10 @@ async function drawFrame(ctx: Context, job: VideoJobRow, signal: AbortSignal): P
 async function keepOthers(ctx: Context, { org_id, id }: VideoJobRow, file: FileRow): Promise<FileRow> {
   await removeBlobs(ctx, await deleteFile(ctx.db, { org_id, id: file.id, now: ctx.clock.now() }))
   const others = await fileOf(ctx, await requireJob(ctx, org_id, id))
-  if (!others) throw notFound('video')
+  if (!others) {
+    const text = 'The file of the last frame was deleted while it was made. Send the request again to make a new one.'
+    throw new ApiError('conflict', text)
+  }
   return others
 }
 

@@ -44,10 +44,20 @@ export const CreateVideo = Type.Object(
 )
 export type CreateVideo = Static<typeof CreateVideo>
 
-/** Body of `POST /console/videos/variations`. */
+/** Body of `POST /console/videos/variations`: how many jobs to create of a request, and of what it was made. */
+export const VariationsOf = Type.Object({
+  count: Type.Integer({ minimum: 1, maximum: 4, description: 'How many jobs to create of this request.' }),
+  made_from: Type.Optional(
+    Type.String({
+      maxLength: 64,
+      description:
+        'Id of the video whose request, or last frame, this one was made from. Forgotten where the organization has no such video.',
+    }),
+  ),
+})
 export const CreateVariations = Type.Object(
   {
-    count: Type.Integer({ minimum: 2, maximum: 4, description: 'How many jobs to create of this request.' }),
+    ...VariationsOf.properties,
     ...CreateVideo.properties,
   },
   Strict,

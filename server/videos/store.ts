@@ -46,6 +46,8 @@ export type VideoJobRow = VariantColumns & {
   height: number | null
   /** The file that the last frame of the clip became; it may be gone. */
   last_frame_file_id: string | null
+  /** The job whose request, or last frame, this one was made from in the console; it may be gone. */
+  made_from: string | null
 }
 
 /** What people see of a job. */
@@ -77,6 +79,7 @@ type Optional =
   | 'width'
   | 'height'
   | 'last_frame_file_id'
+  | 'made_from'
   | 'tries'
   | 'progress'
   | 'status'
@@ -109,11 +112,12 @@ export type NewVideoJob = Pick<
   | 'cost'
   | 'currency'
   | 'created_at'
+  | 'made_from'
 >
 
 const INSERTED: ReadonlyArray<keyof NewVideoJob | 'next_run_at'> = [
   ...(['id', 'org_id', 'user_id', 'key_id', 'request_id', 'model', 'prompt', 'seconds', 'aspect_ratio'] as const),
-  ...(['inputs', 'per_second', 'cost', 'currency', 'created_at', 'next_run_at'] as const),
+  ...(['inputs', 'per_second', 'cost', 'currency', 'created_at', 'next_run_at', 'made_from'] as const),
 ]
 
 /** Inserts jobs as `moderating`, due at once. */
@@ -167,6 +171,18 @@ export async function findVideoMakers(
     .where('org_id', '=', org_id)
     .where('id', 'in', ids)
     .execute()
+}
+
+/** What a job was made from, and the newest one made from it, as far as the organization has them; null without the job itself. */
+export async function findOrigin(
+  db: Db,
+  { org_id, id }: { org_id: string; id: string },
+): Promise<{ made_from: string | null; followed_by: string | null } | null> {
+  const { rows } = await sql<{ made_from: string | null; followed_by: string | null }>`
+    select (select id from video_jobs where org_id = ${org_id} and id = job.made_from) as made_from,
+           (select max(id) from video_jobs where org_id = ${org_id} and made_from = job.id) as followed_by
+    from video_jobs job where org_id = ${org_id} and id = ${id}`.execute(db)
+  return rows[0] ?? null
 }
 
 /** `total`: seconds from submission to completion, and of these the seconds spent `waiting` for a renderer. */

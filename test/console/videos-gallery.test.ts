@@ -192,24 +192,6 @@ test('a prompt that the deny list blocks names its categories on the card and it
   }
 })
 
-test('a request is shown as code with everything it was submitted with', async () => {
-  const own = await newCustomer(app)
-  const prompt = `It's "quoted" & <d>said</d>`
-  const { body } = await submit(app, own, { prompt })
-  const { page, close, screenshot } = await openConsole(browser, { app, as: own, path: `/videos/${body.id}` })
-  await page.getByRole('button', { name: 'View code' }).click()
-  const code = page.getByRole('region', { name: 'Request as code' })
-  await code.getByText(`curl '${app.url}/v1/videos'`).waitFor()
-  await code.getByText(/'Idempotency-Key: [\w-]{16,}'/).waitFor()
-  for (const language of ['Node', 'Python']) {
-    await page.getByRole('radio', { name: language }).click()
-    await code.getByText(JSON.stringify(prompt)).waitFor()
-  }
-  await screenshot('video-code')
-  assert.deepEqual(await findBarriers(page), [])
-  await close()
-})
-
 test('the page of a video has no barrier and no sideways scroll, from 360 to 2560 pixels in both themes and languages', async () => {
   const own = await newCustomer(app)
   const { body: done } = await submit(app, own, { prompt: 'A boat. '.repeat(40), aspect_ratio: '9:16' })

@@ -68,9 +68,12 @@ for (const [language, words] of [
     await page.getByRole('radio', { name: words.frames }).click()
     await page.getByText(words.continues).waitFor()
     await field.fill('It flies off')
-    const created = page.waitForResponse((each) => each.request().method() === 'POST' && /videos$/.test(each.url()))
+    const created = page.waitForResponse((each) => each.request().method() === 'POST' && /variations$/.test(each.url()))
     await page.keyboard.press('Control+Enter')
-    const { id: extended, image_reference, seconds, aspect_ratio } = await (await created).json()
+    const [{ id: extended, image_reference, seconds, aspect_ratio }] = (await (await created).json()).data
+    await page.getByText(words.continues).waitFor({ state: 'detached' })
+    assert.equal(await field.inputValue(), 'It flies off')
+    assert.equal(await page.getByRole('radio', { name: words.text }).getAttribute('aria-checked'), 'true')
     const [file] = (await send(app, 'GET', '/v1/files', own)).body.data
     assert.deepEqual(image_reference, [{ file_id: file.id, role: 'first_frame' }])
     assert.deepEqual({ seconds, aspect_ratio }, { seconds: 6, aspect_ratio: '9:16' })
@@ -170,6 +173,12 @@ test('a failed video is tried again once its price was shown, once however often
   await question.getByRole('button', { name: 'Try again' }).dblclick()
   await page.waitForURL((url) => /\/videos\/video_/.test(url.pathname) && !url.pathname.endsWith(failed.id))
   assert.deepEqual(await promptsOf(app, own), ['It breaks', 'It breaks'])
+  const again = new URL(page.url()).pathname
+  await page.locator('dl > div').filter({ hasText: 'Made from' }).getByRole('link', { name: 'It breaks' }).click()
+  await page.getByRole('link', { name: 'It was tried again: open the newest attempt' }).click()
+  await page.waitForURL(`**${again}`)
+  await page.locator('dl > div').filter({ hasText: 'Made from' }).waitFor()
+  assert.deepEqual(await findBarriers(page), [])
   await app.tick()
   await close()
 })
@@ -188,5 +197,23 @@ test('a video whose files or prompt cannot be used is not tried again as it is',
   assert.equal(await tops[0], await tops[1], 'in one row')
   assert.equal(await page.getByRole('code').first().innerText(), 'moderation_blocked')
   assert.equal(await page.getByRole('button', { name: 'Try again' }).count(), 0)
+  await close()
+})
+
+test('a request is shown as code with everything it was submitted with', async () => {
+  const own = await newCustomer(app)
+  const prompt = `It's "quoted" & <d>said</d>`
+  const { body } = await submit(app, own, { prompt })
+  const { page, close, screenshot } = await openConsole(browser, { app, as: own, path: `/videos/${body.id}` })
+  await page.getByRole('button', { name: 'View code' }).click()
+  const code = page.getByRole('region', { name: 'Request as code' })
+  await code.getByText(`curl '${app.url}/v1/videos'`).waitFor()
+  await code.getByText(/'Idempotency-Key: [\w-]{16,}'/).waitFor()
+  for (const language of ['Node', 'Python']) {
+    await page.getByRole('radio', { name: language }).click()
+    await code.getByText(JSON.stringify(prompt)).waitFor()
+  }
+  await screenshot('video-code')
+  assert.deepEqual(await findBarriers(page), [])
   await close()
 })

@@ -24,6 +24,7 @@ for (const [language, words] of [
     {
       vary: 'Vary',
       done: 'The request is in the form, for 3 clips.',
+      from: 'Made from',
       clips: '3 × $0.04',
       left: '$99.84 after this',
       prompt: 'Prompt',
@@ -35,6 +36,7 @@ for (const [language, words] of [
     {
       vary: 'バリエーションを作る',
       done: '本数を 3 にしました。',
+      from: '元の動画',
       clips: '3 本 × $0.04',
       left: '$99.84',
       prompt: 'プロンプト',
@@ -63,7 +65,12 @@ for (const [language, words] of [
     assert.equal(new URL((await sent).url()).pathname, '/console/videos/variations')
     await cards(page, 'A kite').nth(3).waitFor()
     assert.equal(await jobsOf(app, own.org_id), 4)
+    assert.equal(await clips(page, 1).getAttribute('aria-checked'), 'true')
+    assert.equal(await page.getByRole('textbox', { name: words.prompt }).inputValue(), 'A kite')
     await app.tick()
+    await cards(page, 'A kite').first().click()
+    await page.getByText(words.from).waitFor()
+    await page.locator(`dl a[href="/videos/${id}"]`, { hasText: 'A kite' }).waitFor()
     await close()
   })
 
@@ -77,6 +84,7 @@ test('a set that finds too few slots waits as one, and is sent together', async 
   await generate(page).click()
   await waitingRows(page).filter({ hasText: '3 clips, together' }).filter({ hasText: '$0.24' }).waitFor()
   await page.getByRole('heading', { name: '3 videos waiting to be sent' }).waitFor()
+  assert.equal(await clips(page, 1).getAttribute('aria-checked'), 'true')
   assert.deepEqual(await findBarriers(page), [])
   await page.reload()
   await waitingRows(page).filter({ hasText: 'Together' }).waitFor()

@@ -66,6 +66,7 @@ const ROUTES: Readonly<Record<string, Entry>> = {
   'GET /v1/webhook_endpoints/:webhook_endpoint_id/deliveries/:event_id': { id: 'webhook' },
   'POST /v1/webhook_endpoints/:webhook_endpoint_id/redeliver': { id: 'webhook', body: { since: 0 } },
   'POST /console/videos/:video_id/last_frame': { id: 'video' },
+  'GET /console/videos/:video_id/origin': { id: 'video' },
   'GET /console/conversations/:conversation_id': { id: 'conversation' },
   'GET /console/conversations/:conversation_id/turns': { id: 'conversation' },
   'PATCH /console/conversations/:conversation_id': { id: 'conversation', body: { title: 'Taken' } },

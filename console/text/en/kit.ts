@@ -31,5 +31,6 @@ export default {
   undo: 'Undo',
   undo_hint:
     'To undo this within ten seconds, press Control+Z outside of a text field, or F8, then Tab until you reach Undo.',
+  undo_key: 'Undo: {{key}}',
   restored: 'Restored.',
 }

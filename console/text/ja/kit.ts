@@ -34,5 +34,6 @@ export default {
   undo: '元に戻す',
   undo_hint:
     '10 秒以内に元に戻すには、入力欄の外で Ctrl+Z を押すか、F8 キーを押してから、Tab キーで「元に戻す」に移動してください。',
+  undo_key: '元に戻す：{{key}}',
   restored: '元に戻しました。',
 }

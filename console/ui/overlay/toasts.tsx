@@ -2,7 +2,7 @@ import { CircleAlert, CircleCheck, X } from 'lucide-react'
 import { Toast as Radix } from 'radix-ui'
 import { type FocusEvent, useCallback, useEffect, useState } from 'react'
 import { useText } from '../../text/use-text.ts'
-import { Button, IconButton } from '../button.tsx'
+import { Button, IconButton, isApple } from '../button.tsx'
 import { closeToast, toast, useShown } from './toast.ts'
 import { type Deletion, send, undo, useUndoable } from './undo.tsx'
 
@@ -94,11 +94,13 @@ function useRestore(): (deletion: Deletion) => void {
   )
 }
 
-/** Counts down, but while it has the focus: whoever has reached the button has time to press it. */
+/** Counts down, but while it has the focus or the pointer: whoever has reached the button has time to press it. */
 function UndoToast({ deletion, restore }: { deletion: Deletion; restore: (deletion: Deletion) => void }) {
   const t = useText('kit')
   const [seconds, setSeconds] = useState(UNDO_SECONDS)
-  const [paused, setPaused] = useState(false)
+  const [focused, setFocused] = useState(false)
+  const [pointed, setPointed] = useState(false)
+  const paused = focused || pointed
   useEffect(() => {
     if (paused) return
     const timer = setInterval(() => setSeconds((now) => now - 1), 1000)
@@ -116,11 +118,16 @@ function UndoToast({ deletion, restore }: { deletion: Deletion; restore: (deleti
         send(deletion)
       }}
       onEscapeKeyDown={(event) => event.preventDefault()}
-      onFocus={() => setPaused(true)}
-      onBlur={() => setPaused(false)}
+      onFocus={() => setFocused(true)}
+      onBlur={() => setFocused(false)}
+      onPointerEnter={() => setPointed(true)}
+      onPointerLeave={() => setPointed(false)}
       className="flex w-full animate-rise items-center gap-3 rounded-xl border border-line bg-raised py-2 ps-4 pe-2 text-sm shadow-float"
     >
-      <Radix.Title className="line-clamp-2 grow text-balance [overflow-wrap:anywhere]">{deletion.text}</Radix.Title>
+      <Radix.Title className="grow text-balance">
+        <span className="line-clamp-2 [overflow-wrap:anywhere]">{deletion.text}</span>{' '}
+        <span className="text-[0.8125rem] text-muted">{t('undo_key', { key: isApple() ? '⌘Z' : 'Ctrl+Z' })}</span>
+      </Radix.Title>
       <Radix.Action asChild altText={t('undo_hint')}>
         <Button size="sm" aria-keyshortcuts="Control+Z Meta+Z" onClick={() => restore(deletion)}>
           {t('undo')}

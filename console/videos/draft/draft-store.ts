@@ -3,7 +3,7 @@ import { failureOf } from '../../api/failure.ts'
 import { request } from '../../api/request.ts'
 import { useSession } from '../../api/session.ts'
 import { type Attachment, isReady, SLOTS, type Slot } from './attachments.ts'
-import { type Draft, emptyDraft, readDraft, writeDraft } from './draft.ts'
+import { afterSubmission, type Draft, emptyDraft, readDraft, writeDraft } from './draft.ts'
 
 /**
  * The draft of this tab. It outlives the page that shows it, so that uploads continue, and is stored for each person and
@@ -44,9 +44,9 @@ export function changeDraft(change: Partial<Draft> | ((draft: Draft) => Partial<
   for (const listener of listeners) listener()
 }
 
-/** Notes that this draft was sent, unless it has changed since. */
-export function markSent(sent: Draft): void {
-  if (draft === sent) changeDraft({ is_sent: true })
+/** Begins the next request after this draft was sent. Unless it has changed since, nothing of it is lost when it is replaced. */
+export function endDraft(sent: Draft): void {
+  changeDraft((current) => ({ ...afterSubmission(current), is_sent: current.is_sent || current === sent }))
 }
 
 /** Replaces the draft, which can be restored unless it was sent, and checks that the files of the new one still exist. `opens_at`: for a form that is opened then. */

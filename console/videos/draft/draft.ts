@@ -29,12 +29,15 @@ export type Draft = {
   is_sent: boolean
   /** Which clip it continues: the title, and the file of its last frame. */
   continues: { title: string; file_id: string } | null
+  /** The id of the clip it was made from. */
+  made_from: string | null
 }
 
 export function emptyDraft(): Draft {
   const files = { first_frame: [], last_frame: [], images: [], videos: [], audio: [] }
   const plain = { model: null, seconds: 8, aspect_ratio: '16:9', mode: 'text' } as const
-  return { prompt: '', ...plain, files, clips: 1, is_repeat: false, is_sent: false, continues: null }
+  const blank = { clips: 1, is_repeat: false, is_sent: false, continues: null, made_from: null }
+  return { prompt: '', ...plain, files, ...blank }
 }
 
 export function slotsOf(mode: Mode): readonly Slot[] {
@@ -56,6 +59,21 @@ export function requestOf(draft: Draft, model: string): VideoRequest {
     body.references = Object.fromEntries(given.filter(([, list]) => list.length > 0))
   }
   return body
+}
+
+/** What a submission leaves in the form: one clip, which comes from no other. Prompt and settings stay. */
+export function afterSubmission({ continues, mode, files }: Draft): Partial<Draft> {
+  const done = { clips: 1, continues: null, made_from: null }
+  if (!continues) return done
+  const first_frame = files.first_frame.filter(({ file_id }) => file_id !== continues.file_id)
+  const hasFrame = first_frame.length + files.last_frame.length > 0
+  return { ...done, files: { ...files, first_frame }, mode: mode === 'frames' && !hasFrame ? 'text' : mode }
+}
+
+/** The clip that a request comes from; none once the frame with which it continued that clip is out of it. */
+export function originOf({ continues, mode, files, made_from }: Draft): string | undefined {
+  const isLeft = continues && (mode !== 'frames' || files.first_frame[0]?.file_id !== continues.file_id)
+  return isLeft ? undefined : (made_from ?? undefined)
 }
 
 /** Why a draft cannot be sent yet; null when it can. Money and terms are checked elsewhere. */
@@ -108,6 +126,7 @@ export function readDraft(text: string | null): Draft | null {
       is_repeat: stored.is_repeat === true,
       is_sent: stored.is_sent === true,
       continues: typeof stored.continues?.title === 'string' ? stored.continues : null,
+      made_from: typeof stored.made_from === 'string' ? stored.made_from : null,
     }
     for (const slot of SLOTS) draft.files[slot] = readFiles(stored.files?.[slot]).slice(0, RULES[slot].count_max)
     return draft

@@ -32,7 +32,7 @@ export const JobCard = memo(function JobCard({ job, maker, labels }: JobCardProp
   const selection = use(SelectionContext)
   const name = labels?.name ?? shownPrompt(job.prompt)
   return (
-    <div className="relative min-w-0">
+    <div className="relative min-w-0" data-card={job.id}>
       <div className="h-full" inert={selection !== null}>
         <LinkedCard job={job} maker={maker} labels={labels} />
       </div>

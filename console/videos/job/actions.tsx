@@ -13,9 +13,9 @@ import { Button, buttonClass, IconButton } from '../../ui/button.tsx'
 import { ConfirmDialog } from '../../ui/overlay/dialog.tsx'
 import { Menu } from '../../ui/overlay/menu.tsx'
 import { toast } from '../../ui/overlay/toast.ts'
-import { deleteWithUndo } from '../../ui/overlay/undo.tsx'
+import { useDeleteJobs } from '../jobs/delete-jobs.ts'
 import { contentPath, isRunning, type VideoJob, videoPath } from '../jobs/job.ts'
-import { applyJob, forgetJob } from '../jobs/job-cache.ts'
+import { applyJob } from '../jobs/job-cache.ts'
 import { RequestCode } from './request-code.tsx'
 import { useUseAgain } from './use-again.ts'
 
@@ -141,16 +141,10 @@ function CancelDialog({ job, open, onOpenChange }: AskProps) {
 /** Removes the job from the list, and deletes it unless the person undoes that. */
 function useDelete(job: VideoJob): () => Promise<void> {
   const t = useText('videos')
-  const queries = useQueryClient()
+  const deleteJobs = useDeleteJobs()
   const { goBack } = useBackTo('/videos')
   return async () => {
     await goBack()
-    deleteWithUndo({
-      paths: [videoPath(job.id)],
-      text: t('deleted_done'),
-      onDeleted: () => forgetJob(queries, job.id),
-      onRestored: () => queries.invalidateQueries({ queryKey: ['videos'] }),
-    })
-    forgetJob(queries, job.id)
+    await deleteJobs([job.id], t('deleted_done'))
   }
 }

@@ -42,7 +42,8 @@ export function useUseAgain(): (job: VideoJob, options?: RepeatOptions) => Promi
         file ? storedAttachment(file) : goneAttachment(id, t('gone_file', { slot: t(`slot.${slot}`), n: at + 1 })),
       )
     }
-    replaceDraft({ ...requestOf(job), files, clips, is_repeat: true, is_sent: true, continues: null }, opens_at)
+    const from = { is_repeat: true, is_sent: true, continues: null, made_from: job.id }
+    replaceDraft({ ...requestOf(job), files, clips, ...from }, opens_at)
     await navigate({ to: '/videos' })
     toast(done ?? t('use_again_done', { settings: list(settingsOf(job, submitted.length)) }))
   }

@@ -3,13 +3,14 @@ import { type ReactNode, useState } from 'react'
 import { useLabelsOfPages } from '../../api/queries.ts'
 import { useVideoModels } from '../../api/video-models.ts'
 import { useText } from '../../text/use-text.ts'
-import { Button } from '../../ui/button.tsx'
+import { Button, Link } from '../../ui/button.tsx'
 import { accepts } from '../draft/models.ts'
 import { beginningOf } from '../draft/prompt.ts'
 import { useUseAgain } from '../job/use-again.ts'
 import type { VideoJob } from '../jobs/job.ts'
 import { TryAgain } from './try-again.tsx'
 import { useExtend } from './use-extend.ts'
+import { useOrigin } from './use-origin.ts'
 
 /** How many clips a person who varies one is offered; more or fewer are a click away. */
 const VARIATIONS = 3
@@ -42,6 +43,7 @@ export function RepeatActions({ job, children }: { job: VideoJob; children?: Rea
         </Button>
       )}
       {children}
+      <TriedAgain job={job} />
     </div>
   )
 }
@@ -59,5 +61,19 @@ function Extend({ job }: { job: VideoJob }) {
     <Button icon={<FastForward />} title={t('extend_hint')} busy={busy} onClick={() => void start()}>
       {t('extend')}
     </Button>
+  )
+}
+
+/** That a failed clip was tried again, with the way to the newest attempt; nothing for others. */
+function TriedAgain({ job }: { job: VideoJob }) {
+  const t = useText('videos/repeat')
+  const { followed_by } = useOrigin(job.id)
+  if (job.status !== 'failed' || !followed_by) return null
+  return (
+    <p className="w-full text-sm">
+      <Link to="/videos/$id" params={{ id: followed_by }}>
+        {t('tried_again')}
+      </Link>
+    </p>
   )
 }

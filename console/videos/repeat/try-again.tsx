@@ -57,13 +57,13 @@ function Question({ job, pricing, attempt: key, onClose }: QuestionProps) {
   const send = async () => {
     const request = submittedRequest(job)
     try {
-      const [made] = await createClips({ key, request })
+      const [made] = await createClips({ key, request, made_from: job.id })
       applyJobs(queries, [made!])
       void queries.invalidateQueries({ queryKey: ['balance'] })
       await navigate({ to: '/videos/$id', params: { id: made!.id } })
     } catch (error) {
       if (failureOf(error).code !== 'concurrency_limit_exceeded') throw error
-      if (!(await addWaiting(account, { key, request, sent_at_ms: null }))) throw error
+      if (!(await addWaiting(account, { key, request, made_from: job.id, sent_at_ms: null }))) throw error
       toast(videos('waits', { count: 1 }))
       await navigate({ to: '/videos' })
     }

@@ -33,10 +33,8 @@ export function useExtend(): (job: VideoJob, title: string) => Promise<void> {
     }
     const files = { ...readCurrentDraft().files, first_frame: [storedAttachment(file)], last_frame: [] }
     const request_ = { prompt: '', model: model.id, seconds, aspect_ratio, mode: 'frames', files } as const
-    replaceDraft(
-      { ...request_, clips: 1, is_repeat: true, is_sent: false, continues: { title, file_id: file.id } },
-      'prompt',
-    )
+    const origin = { continues: { title, file_id: file.id }, made_from: id }
+    replaceDraft({ ...request_, clips: 1, is_repeat: true, is_sent: false, ...origin }, 'prompt')
     await navigate({ to: '/videos' })
     const isOther = model.id !== own
     toast(isOther ? t('extend_other', { model: model.name, before: before?.name ?? own }) : t('extend_done'))

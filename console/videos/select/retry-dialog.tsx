@@ -27,7 +27,15 @@ export function RetryDialog({ jobs, onClose, onSent }: { jobs: VideoJob[]; onClo
     let kept = 0
     // The oldest first, as they were submitted.
     for (const { job } of quoted.toReversed()) {
-      if (!(await addWaiting(account, { key: randomId(), request: submittedRequest(job), sent_at_ms: null }))) break
+      if (
+        !(await addWaiting(account, {
+          key: randomId(),
+          request: submittedRequest(job),
+          made_from: job.id,
+          sent_at_ms: null,
+        }))
+      )
+        break
       kept += 1
     }
     if (kept < quoted.length) toast(t('retry_full', { count: quoted.length - kept }), 'danger')

@@ -9,9 +9,9 @@ import { Button, buttonClass, IconButton } from '../../ui/button.tsx'
 import { Dialog } from '../../ui/overlay/dialog.tsx'
 import { Menu } from '../../ui/overlay/menu.tsx'
 import { toast } from '../../ui/overlay/toast.ts'
-import { deleteWithUndo } from '../../ui/overlay/undo.tsx'
-import { isRunning, type VideoJob, videoPath } from '../jobs/job.ts'
-import { forgetJob, type ListFilter, pageQuery } from '../jobs/job-cache.ts'
+import { useDeleteJobs } from '../jobs/delete-jobs.ts'
+import { isRunning, type VideoJob } from '../jobs/job.ts'
+import { type ListFilter, pageQuery } from '../jobs/job-cache.ts'
 import { type JobList, lengthOf } from '../jobs/list-pages.ts'
 import { useChangeLabels } from '../labels/change-labels.ts'
 import { AddTag } from './add-tag.tsx'
@@ -48,6 +48,7 @@ export function SelectBar({ pages, query, onSelection, onEnd }: BarProps) {
   return (
     <section
       aria-label={t('selection')}
+      data-select-bar
       className="sticky top-13 z-15 mb-3 flex flex-wrap items-center gap-2 rounded-xl border border-line bg-raised px-3 py-2 shadow-float lg:top-2"
     >
       <p role="status" className="me-auto text-sm font-medium tabular-nums">
@@ -184,20 +185,14 @@ function useChosen({ pages, query, onSelection }: Omit<BarProps, 'onEnd'>) {
 function useDeleteChosen(jobs: readonly VideoJob[], onDelete: () => void) {
   const t = useText('videos/clips')
   const kit = useText('kit')
-  const queries = useQueryClient()
+  const deleteJobs = useDeleteJobs()
   const makers = useMakersOfPages([jobs.map(({ id }) => id)])
   const mayDelete = useMayDelete()
   const allowed = jobs.filter((job) => !isRunning(job) && mayDelete(makers.get(job.id)))
   const run = () => {
-    const [first, ...others] = allowed.map(({ id }) => videoPath(id))
+    const [first, ...others] = allowed.map(({ id }) => id)
     if (first === undefined) return
-    deleteWithUndo({
-      paths: [first, ...others],
-      text: t('deleted', { count: allowed.length }),
-      onDeleted: () => allowed.map(({ id }) => forgetJob(queries, id)),
-      onRestored: () => queries.invalidateQueries({ queryKey: ['videos'] }),
-    })
-    for (const { id } of allowed) forgetJob(queries, id)
+    void deleteJobs([first, ...others], t('deleted', { count: allowed.length }))
     onDelete()
   }
   const isAll = allowed.length === jobs.length

@@ -4,7 +4,7 @@ import type { Failure } from '../../api/failure.ts'
 import { isNegative, subtract } from '../../api/money.ts'
 import { type Balance, useBalance } from '../../api/queries.ts'
 import { useText } from '../../text/use-text.ts'
-import { Button } from '../../ui/button.tsx'
+import { Button, isApple } from '../../ui/button.tsx'
 import { cx } from '../../ui/class-names.ts'
 import { useFormat } from '../../ui/data/format.tsx'
 import { FailureNote, Note } from '../../ui/failure-note.tsx'
@@ -188,8 +188,4 @@ function RefusalNote({ failure, price }: { failure: Failure; price: Price | null
     return <Note tone="danger">{t('refused.rate', { n: retry_after_seconds ?? 10 })}</Note>
   if (code === 'network_failed') return <Note tone="danger">{t('refused.network')}</Note>
   return <FailureNote error={failure} />
-}
-
-function isApple(): boolean {
-  return /Mac|iPhone|iPad/.test(navigator.platform)
 }

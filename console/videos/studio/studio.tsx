@@ -87,7 +87,8 @@ export function Studio({ onSubmitted }: { onSubmitted: () => boolean }) {
         )}
         <PromptField
           prompt={draft.prompt}
-          onChange={(prompt) => changeDraft({ prompt })}
+          // A prompt that was taken out comes from nowhere.
+          onChange={(prompt) => changeDraft({ prompt, ...(prompt === '' && !draft.continues && { made_from: null }) })}
           error={obstacle === 'not_translated' ? t('not_translated') : refused('prompt')}
           missing={draft.mode === 'references' ? missingNames(draft.prompt, draft.files) : []}
         />

@@ -7,11 +7,11 @@ import { shownOrganization } from '../../api/session.ts'
 import { useText } from '../../text/use-text.ts'
 import { toast } from '../../ui/overlay/toast.ts'
 import type { Slot } from '../draft/attachments.ts'
-import type { Draft, VideoRequest } from '../draft/draft.ts'
-import { changeFile, markSent, readCurrentDraft } from '../draft/draft-store.ts'
+import { type Draft, originOf, type VideoRequest } from '../draft/draft.ts'
+import { changeFile, endDraft, readCurrentDraft } from '../draft/draft-store.ts'
 import { applyJobs } from '../jobs/job-cache.ts'
 import { addPending, forgetPending } from '../jobs/pending.ts'
-import { type Account, addWaiting, readWaiting, useAccount, type Waiting } from '../waiting/list.ts'
+import { addWaiting, readWaiting, useAccount, type Waiting } from '../waiting/list.ts'
 import { createClips, isTooMany, passes, sendAll } from '../waiting/send.ts'
 
 export type Submission = {
@@ -38,7 +38,8 @@ export function useSubmission(draft: Draft, onSubmitted: () => boolean): Submiss
     inFlight.current = true
     setBusy(true)
     setRefused(null)
-    const { key, sent_at_ms } = attemptFor(account, body, count)
+    const made_from = originOf(draft)
+    const { key, sent_at_ms } = attemptFor([account, body, count, made_from])
     const pending = Array.from({ length: count }, (_, n) => `${key} ${n}`)
     const forgetAll = () => {
       for (const each of pending) forgetPending(queries, (pending) => pending.key === each)
@@ -46,9 +47,9 @@ export function useSubmission(draft: Draft, onSubmitted: () => boolean): Submiss
     const organization = shownOrganization(queries)
     const waitInstead = async (sent_at_ms: number | null) => {
       if (shownOrganization(queries) !== organization) return false
-      if (!(await addWaiting(account, { key, request: body, count, sent_at_ms }))) return false
+      if (!(await addWaiting(account, { key, request: body, count, made_from, sent_at_ms }))) return false
       forgetKey()
-      markSent(draft)
+      endDraft(draft)
       toast(t('waits', { count }))
       return true
     }
@@ -58,10 +59,10 @@ export function useSubmission(draft: Draft, onSubmitted: () => boolean): Submiss
         return void sendAll(queries, account)
       for (const each of pending)
         addPending(queries, { key: each, request: body, cost, currency, at: Date.now() / 1000 })
-      const jobs = await createClips({ key, request: body, count })
+      const jobs = await createClips({ key, request: body, count, made_from })
       forgetKey()
       if (shownOrganization(queries) !== organization) return
-      markSent(draft)
+      endDraft(draft)
       forgetAll()
       applyJobs(queries, jobs)
       void queries.invalidateQueries({ queryKey: ['balance'] })
@@ -119,11 +120,11 @@ function markRefusedFile(param: string | null, body: VideoRequest): void {
 const STORAGE_KEY = 'kinora.video-attempt'
 
 /**
- * One idempotency key per account and body until it is answered: a retry after a lost response or a reload is the same request.
+ * One idempotency key per account and request until it is answered: a retry after a lost response or a reload is the same request.
  * `sent_at_ms` is when an earlier attempt was sent; null for the first one.
  */
-function attemptFor(account: Account, body: VideoRequest, count: number): Pick<Waiting, 'key' | 'sent_at_ms'> {
-  const text = JSON.stringify([account, body, count])
+function attemptFor(attempt: readonly unknown[]): Pick<Waiting, 'key' | 'sent_at_ms'> {
+  const text = JSON.stringify(attempt)
   try {
     const stored = JSON.parse(sessionStorage.getItem(STORAGE_KEY) ?? 'null')
     if (stored?.text === text) return stored

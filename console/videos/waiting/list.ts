@@ -10,6 +10,8 @@ export type Waiting = {
   request: VideoRequest
   /** How many clips it makes, together; absent for one. */
   count?: number
+  /** The id of the clip it was made from, if any. */
+  made_from?: string | undefined
   /** When it was first sent without an answer that says that it created no job, in milliseconds; null when it was not. */
   sent_at_ms: number | null
   /** Why it was refused other than for want of a slot; it is not sent again by itself. */

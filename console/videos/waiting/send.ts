@@ -52,12 +52,13 @@ export function sendAsSlotsComeFree(queries: QueryClient, account: Account): () 
 
 /** Creates the clips of a request, all or none, once for its key. */
 export async function createClips(
-  { key, request: body, count = 1 }: Pick<Waiting, 'key' | 'request' | 'count'>,
+  { key, request: body, count = 1, made_from }: Pick<Waiting, 'key' | 'request' | 'count' | 'made_from'>,
   signal?: AbortSignal,
 ): Promise<VideoJob[]> {
   const options = { headers: { 'idempotency-key': key }, signal }
-  if (count === 1) return [await request<VideoJob>('POST', '/v1/videos', { ...options, body })]
-  const set = { ...options, body: { count, ...body } }
+  if (count === 1 && made_from === undefined)
+    return [await request<VideoJob>('POST', '/v1/videos', { ...options, body })]
+  const set = { ...options, body: { count, made_from, ...body } }
   return (await request<{ data: VideoJob[] }>('POST', '/console/videos/variations', set)).data
 }
 

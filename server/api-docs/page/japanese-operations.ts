@@ -38,10 +38,18 @@ export const JAPANESE_OPERATIONS: Readonly<Record<string, string>> = {
   'Make a file of the last frame of a completed video': '完了した動画の最後のフレームをファイルにする',
   'A picture with purpose `vision`, as a first frame has. The same file is returned for as long as it lives; a new one belongs to you and counts as an upload of yours.':
     '最初のフレームに使える、用途 `vision` の画像です。ファイルがある間は同じものを返します。新しく作られたファイルは、自分がアップロードしたものとして扱われます。',
-  'Submit 2 to 4 video jobs of one request, all or none':
-    '1 つのリクエストから 2〜4 件の動画ジョブを送信する（すべて作成するか、1 件も作成しない）',
+  'Submit 1 to 4 video jobs of one request, all or none':
+    '1 つのリクエストから 1〜4 件の動画ジョブを送信する（すべて作成するか、1 件も作成しない）',
   'As `POST /v1/videos`, with `count` in its body. The cost of all of them is reserved and a render slot is taken for each, or none of them exists.':
     '本文に `count` を加えた `POST /v1/videos` です。全件の費用を残高から確保し、1 件ごとにレンダリング枠を取ります。できなければ 1 件も作られません。',
+  'Id of the video whose request, or last frame, this one was made from. Forgotten where the organization has no such video.':
+    '元にした動画の ID（リクエストまたは最後のフレームを使ったもの）。組織にその動画がなければ記録されません。',
+  'What a video was made from, and the newest one made from it':
+    '動画の元になった動画と、その動画から作られた最新の動画',
+  'As `made_from` of `POST /console/videos/variations` said. What is gone is null.':
+    '`POST /console/videos/variations` の `made_from` に指定されたもの。すでにないものは null です。',
+  'Id of the video it was made from.': '元になった動画の ID。',
+  'Id of the newest video made from it.': 'この動画から作られた最新の動画の ID。',
   'How many jobs to create of this request.': 'このリクエストから作成するジョブの数。',
   'In the order of their ids; they differ in nothing else.': 'ID の順。ID 以外に違いはありません。',
   'The jobs of your organization, a page at a time.': '組織のジョブをページごとに返します。',

@@ -1,4 +1,3 @@
-import Type from 'typebox'
 import type { AuditGate } from '../../billing/audit-state.ts'
 import { quoteVideo } from '../../billing/pricing.ts'
 import type { StorageGate } from '../../billing/storage/gate.ts'
@@ -9,15 +8,15 @@ import type { Principal } from '../../identity/caller/principal.ts'
 import type { Db } from '../../platform/db/db.ts'
 import { ApiError } from '../../platform/errors.ts'
 import { failpoint } from '../../platform/failpoint.ts'
-import { newId } from '../../platform/ids.ts'
+import { isId, newId } from '../../platform/ids.ts'
 import { shape } from '../../platform/schema/validate.ts'
 import { countCodePoints, isLongerThan } from '../../platform/text.ts'
 import { requireAcceptance } from '../acceptance.ts'
 import { requireJudgeable } from '../moderation/coverage.ts'
 import { observeCreated } from '../pipeline/observe-jobs.ts'
 import { VIDEO_TOPIC } from '../queues.ts'
-import { CreateVariations, CreateVideo, type SubmittedFile, type VideoView, videoView } from '../schema.ts'
-import { findJob, type NewVideoJob } from '../store.ts'
+import { CreateVideo, type SubmittedFile, VariationsOf, type VideoView, videoView } from '../schema.ts'
+import { findJob, findOrigin, type NewVideoJob } from '../store.ts'
 import { needsTranslation } from '../translation/mask.ts'
 import { admitJobs } from './admit.ts'
 import { type Frame, withFrameFile } from './frame.ts'
@@ -52,16 +51,16 @@ export const CREATE_ERRORS = [
 ] as const
 
 const checkShape = shape(CreateVideo)
-const checkCount = shape(Type.Object({ count: CreateVariations.properties.count }))
+const checkVariations = shape(VariationsOf)
 
 /** Stands for the file of a picture that is not a file yet. */
 const NO_FILE_YET = 'file-of-this-form'
 
-/** How many jobs a body asks for, and what each of them is. Throws ApiError 400. */
-function readCount({ body, has_count }: Submission): { count: number; one: unknown } {
-  if (!has_count) return { count: 1, one: body }
-  const { count, ...one } = checkCount(body)
-  return { count, one }
+/** How many jobs a body asks for, what they were made from, and what each of them is. Throws ApiError 400. */
+function readCount({ body, has_count }: Submission): { count: number; made_from: string | null; one: unknown } {
+  if (!has_count) return { count: 1, made_from: null, one: body }
+  const { count, made_from = null, ...one } = checkVariations(body)
+  return { count, made_from, one }
 }
 
 /**
@@ -117,17 +116,17 @@ async function createJobs(
   ctx.switches.requireIntake() // 503 intake_paused
   await requireAcceptance(ctx, principal) // 403 agreement_required
   const { frame, signal } = submission
-  const { count, one } = readCount(submission) // 400
+  const { one, ...set } = readCount(submission) // 400
   try {
     const body = checkBody(one, frame) // 400
     requireConsistentReferences(body) // 400
     const model = entitledVideoModel(ctx.config, principal.plan, body.model) // 404 model_not_found
     requireCapable(body, ctx.engines.video.get(model.id)!) // 400
     requireFittingPrompt(body, model.prompt_max) // 400
-    if (!frame) return await acceptJobs(ctx, gates, principal, { ...submission, checked: body, model, count })
+    if (!frame) return await acceptJobs(ctx, gates, principal, { ...submission, ...set, checked: body, model })
     return await withFrameFile(ctx, principal, { ...frame, signal }, (file_id) => {
       const checked: CreateVideo = { ...body, image_reference: [{ file_id, role: 'first_frame' }] }
-      return acceptJobs(ctx, gates, principal, { ...submission, checked, model, count })
+      return acceptJobs(ctx, gates, principal, { ...submission, ...set, checked, model })
     })
   } catch (error) {
     throw isOpenAiShape(one) ? inOpenAiWords(error, one) : error
@@ -144,9 +143,11 @@ async function acceptJobs(
     checked: CreateVideo
     model: VideoModelConfig
     count: number
+    made_from: string | null
   },
 ): Promise<VideoView[]> {
   const { request_id, reservation, checked: body, model, count, signal } = submission
+  const { made_from: named } = submission
   const { org_id, user_id, key_id } = principal
   const now = ctx.clock.now()
   const running_max = planOf(ctx.config, principal.plan).max_concurrent_renders
@@ -154,6 +155,8 @@ async function acceptJobs(
   const inputs = await findReferencedFiles(ctx.db, org_id, body, now) // 400
   await requireJudgeable(ctx, org_id, { body, inputs, signal }) // 400
 
+  const isKnown = named !== null && isId('video', named) && (await findOrigin(ctx.db, { org_id, id: named })) !== null
+  const made_from = isKnown ? named : null
   const { prompt, seconds, aspect_ratio } = body
   const { per_second } = model
   const cost = quoteVideo(per_second, seconds)
@@ -175,6 +178,7 @@ async function acceptJobs(
       per_second,
       cost,
       currency,
+      made_from,
     }),
   )
   await gates.storage.requireRoom(ctx.config, principal) // 413

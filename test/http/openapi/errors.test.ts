@@ -53,6 +53,7 @@ const ELSEWHERE: Record<string, Partial<Record<ErrorCode, string>>> = {
     storage_limit_exceeded: 'storage.test.ts',
   },
   'POST /console/videos/:video_id/last_frame': {
+    conflict: 'videos/last-frame.test.ts',
     insufficient_credits: 'storage.test.ts',
     storage_limit_exceeded: 'videos/last-frame.test.ts',
   },

@@ -118,6 +118,24 @@ test('a crash after the file was stored and before the job knows it: the file is
   assert.equal((await send(app, 'GET', `/v1/files/${stored.id}`, person)).status, 200)
 })
 
+test('409 that names the file and the remedy when the one that another request made is deleted meanwhile', async (t) => {
+  const person = await newCustomer(app)
+  const id = await completed(person)
+  const client = await app.database.pool.connect()
+  t.after(() => client.release())
+  await client.query('begin')
+  await client.query("update video_jobs set last_frame_file_id = 'file-gone' where id = $1", [id])
+  const drawn = lastFrame(person, id)
+  const waits = "select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'"
+  while ((await client.query(waits)).rowCount !== 1) await new Promise(setImmediate)
+  await client.query('commit')
+  const refused = await drawn
+  assert.equal(refused.status, 409)
+  assert.match(refused.body.error.message, /file of the last frame was deleted.*Send the request again/)
+  assert.deepEqual(await filesOf(person), [])
+  assert.equal((await lastFrame(person, id)).status, 200)
+})
+
 test('404 for a clip that is deleted while its last frame is made, and nothing of the file is left', async (t) => {
   const person = await newCustomer(app)
   const id = await completed(person)

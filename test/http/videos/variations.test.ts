@@ -50,7 +50,7 @@ async function account(person: TestPerson): Promise<{ held: bigint; running: num
   return query.executeTakeFirstOrThrow()
 }
 
-for (const count of [2, 3, 4])
+for (const count of [1, 2, 3, 4])
   test(`200: ${count} jobs of one request, each with its id, hold and slot, of the person who sent them`, async () => {
     const person = await newCustomer(app)
     const { status, body } = await vary(person, { count, prompt: `Set of ${count}` })
@@ -70,6 +70,32 @@ for (const count of [2, 3, 4])
     await app.tick()
     assert.deepEqual(await account(person), { held: 0n, running: 0 })
   })
+
+test('200: jobs know what they were made from, of the same organization only, and forget it once that is gone', async () => {
+  const person = await newCustomer(app)
+  const outsider = await newCustomer(app)
+  const origin = (id: string, as = person) =>
+    send(app, 'GET', `/console/videos/${id}/origin`, { cookie: as.cookie, headers: { origin: app.url } })
+  const first = (await submit(app, person)).body.id
+  const { body } = await vary(person, { count: 2, made_from: first })
+  const [older, newest] = body.data.map(({ id }: { id: string }) => id)
+  const known = { id: older, object: 'video_origin', made_from: first, followed_by: null }
+  assert.deepEqual((await origin(older)).body, known)
+  assert.deepEqual((await origin(first)).body, { ...known, id: first, made_from: null, followed_by: newest })
+  assert.equal((await origin(first, outsider)).status, 404)
+  assert.equal((await origin('video_%00')).status, 404)
+  assert.ok((await vary(outsider, { count: 1, made_from: '\0' })).status < 500)
+  for (const made_from of [first, 'video_none']) {
+    const [theirs] = (await vary(outsider, { count: 1, made_from })).body.data
+    assert.equal((await origin(theirs.id, outsider)).body.made_from, null)
+  }
+  assert.equal((await origin(first)).body.followed_by, newest)
+  assertInvalid(await vary(person, { made_from: 'x'.repeat(65) }), 'made_from')
+  assertInvalid(await submit(app, person, { made_from: first }), 'made_from')
+  await app.tick()
+  assert.equal((await send(app, 'DELETE', `/v1/videos/${first}`, person)).status, 200)
+  assert.deepEqual((await origin(older)).body, { ...known, made_from: null })
+})
 
 test('the engine is given another seed for each job of a set', async () => {
   const engines = scriptedEngines({ render: 'succeed', moderation: 'allow' })
@@ -92,9 +118,9 @@ test('the engine is given another seed for each job of a set', async () => {
   }
 })
 
-test('400 for a count that is no 2 to 4, and whatever POST /v1/videos rejects', async () => {
+test('400 for a count that is no 1 to 4, and whatever POST /v1/videos rejects', async () => {
   const person = await newCustomer(app)
-  for (const count of [undefined, null, 0, 1, 5, 2.5, '3', [3]]) assertInvalid(await vary(person, { count }), 'count')
+  for (const count of [undefined, null, 0, 5, 2.5, '3', [3]]) assertInvalid(await vary(person, { count }), 'count')
   assertInvalid(await vary(person, { seconds: 3 }), 'seconds')
   assertInvalid(await vary(person, { more: 1 }), 'more')
   const image_reference = [{ file_id: 'file-00000000000000000000000000', role: 'first_frame' }]

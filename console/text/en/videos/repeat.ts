@@ -13,6 +13,7 @@ export default {
   extend_failed: 'The last frame of this video could not be extracted. Save it from the player and add it in the form.',
   another_model: 'Use another model',
   made_from: 'Made from',
+  tried_again: 'It was tried again: open the newest attempt',
   untitled: 'A video',
   try_again: 'Try again',
   try_again_title: 'Try again?',

@@ -16,6 +16,7 @@ export default {
   extend_failed: 'この動画の最後のフレームを作成できませんでした。プレーヤーから保存し、フォームに追加してください。',
   another_model: '別のモデルを使う',
   made_from: '元の動画',
+  tried_again: 'もう一度作成済み：最新の動画を開く',
   untitled: '動画',
   try_again: 'もう一度作成',
   try_again_title: 'もう一度作成しますか？',
