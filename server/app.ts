@@ -3,7 +3,7 @@ import type { FastifyInstance } from 'fastify'
 import { openApiRoutes } from './api-docs/routes.ts'
 import { type Background, startBackground } from './assembly/background.ts'
 import { openFixed } from './assembly/fixed.ts'
-import { observeHealth } from './assembly/health.ts'
+import { measureHealth } from './assembly/health.ts'
 import { answeredBy, buildHttp, DRAIN_SECONDS, endRequests, reachableHost } from './assembly/http.ts'
 import { processDescription } from './assembly/process-state.ts'
 import { limitMedia, openSettings, secretsOf } from './assembly/settings.ts'
@@ -21,7 +21,7 @@ import { consoleRoutes } from './console/routes.ts'
 import type { LiveContext } from './context.ts'
 import { conversationRoutes } from './conversations/routes.ts'
 import { joinConversation } from './conversations/turns.ts'
-import { observeBreakers } from './engines/breaker-metrics.ts'
+import { measureBreakers } from './engines/breaker-metrics.ts'
 import type { Engines } from './engines/registry.ts'
 import { fileRoutes } from './files/routes.ts'
 import { healthRoutes, openHealth, openLastAudit } from './health.ts'
@@ -123,8 +123,8 @@ async function assemble(options: AppOptions, stops: AsyncDisposableStack): Promi
   const stopping = new AbortController()
   const isStopping = () => state.stop !== 'no'
   const health = { check: openHealth(ctx), lastAudit: openLastAudit(ctx.db), isStopping }
-  observeHealth(ctx.metrics, health)
-  observeBreakers(ctx)
+  measureHealth(ctx.metrics, health)
+  measureBreakers(ctx)
   const { timing = {} } = options
   const sockets = openSockets({
     path: '/v1/responses',

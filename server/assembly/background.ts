@@ -19,7 +19,7 @@ import { startResponseConsumer } from '../responses/background/response-consumer
 import type { ResponseDeps } from '../responses/call.ts'
 import { responseSweeps } from '../responses/sweeps.ts'
 import { videoQueues } from '../videos/pipeline/claims.ts'
-import { expectEnds } from '../videos/pipeline/observe-jobs.ts'
+import { expectEnds } from '../videos/pipeline/job-telemetry.ts'
 import { startPipeline } from '../videos/pipeline/video-consumer.ts'
 import { findKnownBlobs, NAMED_VIDEO_BLOBS } from '../videos/render/store.ts'
 import { videoSweeps } from '../videos/retention.ts'

@@ -13,7 +13,7 @@ import { askForTime, type DatabaseClock, followDatabaseClock } from '../platform
 import { type Db, isDatabaseDown, openDb } from '../platform/db/db.ts'
 import { openGroups } from '../platform/db/groups.ts'
 import type { OutageListener } from '../platform/db/listen-connection.ts'
-import { observePool } from '../platform/db/metrics.ts'
+import { measurePool } from '../platform/db/metrics.ts'
 import { requireUsable } from '../platform/db/usable.ts'
 import { type ByteBudget, openByteBudget, TOTAL_BYTES } from '../platform/http/body/byte-budget.ts'
 import { type Dependency, type DependencyOutage, logOutages } from '../platform/log/outages.ts'
@@ -68,7 +68,7 @@ export async function openFixed(options: FixedOptions, stops: AsyncDisposableSta
     if (lost) sightings.lost(`engine ${engine}`, { since_ms: lost.since_ms, detail: lost.error })
     else sightings.back(`engine ${engine}`)
   })
-  observePool(metrics, pool)
+  measurePool(metrics, pool)
   const presence = options.background === 'shared' ? newPresence() : null
   const announced = {
     trigger_topics: [IDENTITY_TOPIC],

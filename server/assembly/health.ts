@@ -16,7 +16,7 @@ export const healthMetrics = declareMetrics((metrics) => ({
 }))
 
 /** Reports what `/readyz` of this process says. */
-export function observeHealth(
+export function measureHealth(
   metrics: Metrics,
   { check, isStopping }: { check: () => Promise<Health>; isStopping: () => boolean },
 ): void {

@@ -1,22 +1,22 @@
-import { auditMetrics, observeAudit } from '../audit/metrics.ts'
+import { auditMetrics, measureAudit } from '../audit/metrics.ts'
 import { billingMetrics } from '../billing/metrics.ts'
 import { chatMetrics } from '../chat/record-exchange.ts'
 import type { LiveContext } from '../context.ts'
 import { breakerMetrics } from '../engines/breaker-metrics.ts'
 import { engineMetrics } from '../engines/measured.ts'
-import { observeStorage, storageMetrics } from '../platform/blobs/metrics.ts'
-import { databaseMetrics, observeDatabase } from '../platform/db/metrics.ts'
-import { httpMetrics } from '../platform/http/observe/metrics.ts'
+import { measureStorage, storageMetrics } from '../platform/blobs/metrics.ts'
+import { databaseMetrics, measureDatabase } from '../platform/db/metrics.ts'
+import { httpMetrics } from '../platform/http/telemetry/metrics.ts'
 import { declareMetrics, type Metrics, openMetrics } from '../platform/metrics/metrics.ts'
-import { observeQueues, queueMetrics } from '../platform/queue/depth.ts'
+import { measureQueues, queueMetrics } from '../platform/queue/depth.ts'
 import { VERSION } from '../platform/start/version.ts'
 import { sweepMetrics } from '../platform/sweep.ts'
-import { observedResponseQueue } from '../responses/background/claims.ts'
-import { observedVideoQueues } from '../videos/pipeline/claims.ts'
-import { videoMetrics } from '../videos/pipeline/observe-jobs.ts'
-import { observeRenders, renderMetrics } from '../videos/render/metrics.ts'
-import { observeEndpoints, webhookMetrics } from '../webhooks/metrics.ts'
-import { observedDeliveryQueue } from '../webhooks/store/delivery-claims.ts'
+import { measuredResponseQueue } from '../responses/background/claims.ts'
+import { measuredVideoQueues } from '../videos/pipeline/claims.ts'
+import { videoMetrics } from '../videos/pipeline/job-telemetry.ts'
+import { measureRenders, renderMetrics } from '../videos/render/metrics.ts'
+import { measureEndpoints, webhookMetrics } from '../webhooks/metrics.ts'
+import { measuredDeliveryQueue } from '../webhooks/store/delivery-claims.ts'
 import { healthMetrics } from './health.ts'
 
 const buildMetrics = declareMetrics((metrics) => ({
@@ -52,12 +52,12 @@ export function openAppMetrics(): Metrics {
  * Reports what all nodes share: the database, the storage and what is in them. For one process of each node, whatever its role: it is asked for
  * while every node that works on jobs is away.
  */
-export function observeService(ctx: LiveContext): void {
+export function measureService(ctx: LiveContext): void {
   const { metrics, db, blobs } = ctx
-  observeDatabase(metrics, db)
-  observeStorage(metrics, blobs)
-  observeAudit(metrics, db)
-  observeQueues(ctx, [...observedVideoQueues(ctx), observedResponseQueue(ctx), observedDeliveryQueue])
-  observeRenders(ctx)
-  observeEndpoints(metrics, db)
+  measureDatabase(metrics, db)
+  measureStorage(metrics, blobs)
+  measureAudit(metrics, db)
+  measureQueues(ctx, [...measuredVideoQueues(ctx), measuredResponseQueue(ctx), measuredDeliveryQueue])
+  measureRenders(ctx)
+  measureEndpoints(metrics, db)
 }

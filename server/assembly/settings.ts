@@ -24,9 +24,9 @@ export function secretsOf({ config, secret }: { config: Config; secret: string }
 }
 
 /** Builds what a configuration sets up in this process: its engines, where they did not change those of the configuration before. */
-export function openSettings(options: SettingsOptions, observed: { metrics: Metrics; tracing: Tracing | null }) {
+export function openSettings(options: SettingsOptions, telemetry: { metrics: Metrics; tracing: Tracing | null }) {
   const shared: SharedEngines = new Map()
-  const measured = engineMeasurer(observed)
+  const measured = engineMeasurer(telemetry)
   let listening_at = ''
   const reachAt = (site: Settings['site'], url: string, config = options.config) => {
     listening_at = url

@@ -19,7 +19,7 @@ export const auditMetrics = declareMetrics((metrics) => ({
 }))
 
 /** Reports the last audit, whichever process ran it. Nothing is reported before the first one. */
-export function observeAudit(metrics: Metrics, db: Db): void {
+export function measureAudit(metrics: Metrics, db: Db): void {
   const { broken, last_run } = auditMetrics(metrics)
   refreshGauges(metrics, {
     read: () => findAuditState(db),

@@ -1,7 +1,7 @@
 import cluster from 'node:cluster'
 import { closeSync, openSync } from 'node:fs'
 import type { App } from '../app.ts'
-import { observeService, processMetrics } from '../assembly/metrics.ts'
+import { measureService, processMetrics } from '../assembly/metrics.ts'
 import type { Config } from '../config/config.ts'
 import { loadConfig } from '../config/load.ts'
 import { engineMistakes } from '../engines/registry.ts'
@@ -152,7 +152,7 @@ async function start(config: Config, { log, stops, read, signal }: Start): Promi
   stops.defer(() => app.close(drain))
   stops.defer(stayJoined(app.ctx.db, node, app.ctx.log).stop)
   if (config.metrics) {
-    observeService(app.ctx)
+    measureService(app.ctx)
     metrics = await (await readMetrics()).serveMetrics(config.metrics, app.ctx.metrics, app.ctx.log)
   }
   const restarts = processMetrics(app.ctx.metrics).restarts.of()

@@ -1,7 +1,7 @@
 import type { Capability, EngineEntry } from './models.ts'
-import type { MetricsConfig, TracingConfig } from './observe.ts'
 import type { SecretSettings } from './secrets.ts'
 import type { StorageConfig } from './storage.ts'
+import type { MetricsConfig, TracingConfig } from './telemetry.ts'
 
 export type Plan = {
   max_concurrent_renders: number

@@ -1,8 +1,8 @@
 import Type, { type Static } from 'typebox'
 import { Oidc } from './login.ts'
 import { ChatModel, Decimal, Engine, Seconds, Strict, VideoModel } from './models.ts'
-import { MetricsSettings, TracingSettings } from './observe.ts'
 import { Storage } from './storage.ts'
+import { MetricsSettings, TracingSettings } from './telemetry.ts'
 
 export const LOG_LEVELS = ['debug', 'info', 'warn', 'error', 'silent'] as const
 

@@ -6,10 +6,10 @@ import type { Config } from './config.ts'
 import { LOG_LEVELS, POOL_LEAST, ROLES } from './file.ts'
 import type { EngineCheck } from './meaning.ts'
 import { type ConfigMistake, choiceSetting, integerSetting } from './mistake.ts'
-import { completeMetrics, completeTracing } from './observe.ts'
 import { readConfigFile } from './read.ts'
 import { readSecrets } from './secrets.ts'
 import { isShared } from './storage.ts'
+import { completeMetrics, completeTracing } from './telemetry.ts'
 
 export type ConfigFlags = {
   host?: string

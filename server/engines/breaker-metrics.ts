@@ -12,7 +12,7 @@ export const breakerMetrics = declareMetrics((metrics) => ({
 }))
 
 /** Reports the circuit breakers of this process, of the engines that are configured when they are read. */
-export function observeBreakers(live: { readonly engines: Engines; metrics: Metrics }): void {
+export function measureBreakers(live: { readonly engines: Engines; metrics: Metrics }): void {
   const { open } = breakerMetrics(live.metrics)
   live.metrics.beforeRead(() => {
     open.clear()

@@ -84,14 +84,14 @@ export function errorKind(error: unknown): string {
   return error instanceof EngineError ? error.kind : 'unexpected'
 }
 
-type Observed = { metrics: Metrics; tracing: Tracing | null }
+type Telemetry = { metrics: Metrics; tracing: Tracing | null }
 
 /**
  * Returns a function that makes the same engines with calls that are measured and traced, for one configuration after another. Chat is not
  * among them: a turn measures its own call, whose answer is a stream. Calls that the caller aborts are no errors. An engine that two
  * configurations share is the same for both, and keeps the circuit breaker that it has in `before`.
  */
-export function engineMeasurer(observed: Observed): MeasureEngines {
+export function engineMeasurer(telemetry: Telemetry): MeasureEngines {
   const known = new WeakMap<object, Map<string, object>>()
   const measure = <E extends object>(
     engine: E,
@@ -101,7 +101,7 @@ export function engineMeasurer(observed: Observed): MeasureEngines {
     const ofEngine = known.get(engine) ?? new Map<string, object>()
     known.set(engine, ofEngine)
     const name = `${about.engine} ${about.model}`
-    const found = ofEngine.get(name) ?? measured(engine, about, calls, observed)
+    const found = ofEngine.get(name) ?? measured(engine, about, calls, telemetry)
     ofEngine.set(name, found)
     return found as E
   }
@@ -145,7 +145,7 @@ function measured<E extends object>(
   engine: E,
   about: Omit<MeasuredCall, 'call'>,
   calls: ReadonlyArray<keyof E & string>,
-  { metrics, tracing }: Observed,
+  { metrics, tracing }: Telemetry,
 ): E {
   const outer = Object.create(engine) as Record<string, Call>
   const inner = engine as Record<string, Call>

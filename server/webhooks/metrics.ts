@@ -31,7 +31,7 @@ function attemptCounter(metrics: Metrics) {
 }
 
 /** Reports how many endpoints there are. For one process of each node. */
-export function observeEndpoints(metrics: Metrics, db: Db): void {
+export function measureEndpoints(metrics: Metrics, db: Db): void {
   const { endpoints } = webhookMetrics(metrics)
   refreshGauges(metrics, {
     read: () => countEndpointsByState(db),

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { after, afterEach, before, test } from 'node:test'
 import { silentLog } from '../../server/platform/log.ts'
 import { toText } from '../../server/platform/metrics/exposition.ts'
-import { observeRenders } from '../../server/videos/render/metrics.ts'
+import { measureRenders } from '../../server/videos/render/metrics.ts'
 import { readExposition, sumOf } from '../support/data/exposition.ts'
 import { send } from '../support/http/send.ts'
 import type { Fault } from '../support/upstream/engine-server/faults.ts'
@@ -106,7 +106,7 @@ test('an engine that refuses connections is unreachable in log and metrics, whic
   }
   const own = await startPipelineApp({ several: several('{engines}', gone.url) }, { log })
   try {
-    observeRenders(own.app.ctx)
+    measureRenders(own.app.ctx)
     own.engines.conduct({ polls: 1000 })
     const ids = [await own.submit(), await own.submit(), await own.submit()]
     for (const id of ids) await own.drive(id, ({ status }) => status === 'in_progress')

@@ -2,13 +2,13 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
-import { observeService } from '../../server/assembly/metrics.ts'
+import { measureService } from '../../server/assembly/metrics.ts'
 import { recordAudit } from '../../server/audit/audit.ts'
 import { BlobsAway, DiskFull } from '../../server/platform/blobs/blobs.ts'
 import { toText } from '../../server/platform/metrics/exposition.ts'
 import { openMetrics } from '../../server/platform/metrics/metrics.ts'
-import { observeQueues, readDepth } from '../../server/platform/queue/depth.ts'
-import { observedVideoQueues } from '../../server/videos/pipeline/claims.ts'
+import { measureQueues, readDepth } from '../../server/platform/queue/depth.ts'
+import { measuredVideoQueues } from '../../server/videos/pipeline/claims.ts'
 import { type Exposition, readExposition, sumOf } from '../support/data/exposition.ts'
 import { newCustomer, startApp, type TestApp, type TestPerson, videoBody } from '../support/http/app.ts'
 import { send } from '../support/http/send.ts'
@@ -80,7 +80,7 @@ test('queues, audit and database are reported from the database, the oldest due 
   await send(app, 'POST', '/v1/videos', key(), videoBody())
   await recordAudit(db, [{ invariant: 'I2', title: 'x', violations: 3 }], clock.now())
   app.clock.advance(90)
-  observeService(app.ctx)
+  measureService(app.ctx)
   const read = await scrape()
   const labels = { queue: 'videos', state: 'moderating' }
   assert.equal(sumOf(read, 'kinora_queue_waiting', labels), 1)
@@ -102,7 +102,7 @@ test('the oldest job of each model is reported with its time limit, whoever work
       [id],
     )
     const metrics = openMetrics()
-    observeQueues({ ...app.ctx, metrics }, observedVideoQueues(app.ctx))
+    measureQueues({ ...app.ctx, metrics }, measuredVideoQueues(app.ctx))
     const read = readExposition(await toText([await metrics.read()]))
     return (state: string) => {
       const labels = { queue: 'videos', state, model: 'instant-1' }
@@ -128,7 +128,7 @@ test('a row whose lease has ended is under no worker', async () => {
   await app.database.pool.query(
     `update video_jobs set claimed_until = now() - interval '1 second' where claim_id = 'w/1'`,
   )
-  const depth = await readDepth(app.ctx.db, observedVideoQueues(app.ctx)[0]!)
+  const depth = await readDepth(app.ctx.db, measuredVideoQueues(app.ctx)[0]!)
   assert.equal(depth.find(({ state }) => state === 'in_progress')!.claimed, 0)
 })
 

@@ -61,7 +61,7 @@ export function storageMeasurer(metrics: Metrics): MeasureCall {
 }
 
 /** Reports whether the storage answers. For one process of a service. */
-export function observeStorage(metrics: Metrics, blobs: Pick<Blobs, 'check'>): void {
+export function measureStorage(metrics: Metrics, blobs: Pick<Blobs, 'check'>): void {
   const { reachable } = storageMetrics(metrics)
   refreshGauges(metrics, {
     read: () => blobs.check(),

@@ -30,7 +30,7 @@ export const databaseMetrics = declareMetrics((metrics) => ({
 }))
 
 /** Reports the pool of this process. */
-export function observePool(metrics: Metrics, pool: pg.Pool): void {
+export function measurePool(metrics: Metrics, pool: pg.Pool): void {
   const { connections, waiting } = databaseMetrics(metrics)
   connections.of('limit').set(pool.options.max)
   metrics.beforeRead(() => {
@@ -41,7 +41,7 @@ export function observePool(metrics: Metrics, pool: pg.Pool): void {
 }
 
 /** Reports whether the database can be used, and the version of its schema. For one process of a service. */
-export function observeDatabase(metrics: Metrics, db: Db): void {
+export function measureDatabase(metrics: Metrics, db: Db): void {
   const { reachable, migration } = databaseMetrics(metrics)
   refreshGauges(metrics, {
     async read() {

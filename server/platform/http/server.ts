@@ -25,9 +25,9 @@ import {
 import { addressOf, proxyTest } from './client-address.ts'
 import { boundConnections, isEnding, makeRoom } from './connections.ts'
 import { type CorsOptions, corsHeaders } from './cors.ts'
-import { answerCounter, countError } from './observe/metrics.ts'
-import { endRequestSpan, startRequestSpan } from './observe/span.ts'
 import { suggestRoutes } from './suggest-route.ts'
+import { answerCounter, countError } from './telemetry/metrics.ts'
+import { endRequestSpan, startRequestSpan } from './telemetry/span.ts'
 import type { Sockets } from './websocket.ts'
 
 /** Time limit for receiving a whole request: 100 MB over slow lines need it. */

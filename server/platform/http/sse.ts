@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import type { Writable } from 'node:stream'
 import type { FastifyReply } from 'fastify'
-import { observeFirstByte } from './observe/metrics.ts'
+import { recordFirstByte } from './telemetry/metrics.ts'
 
 /** A stream of server-sent events to one client. */
 export type EventStream = {
@@ -45,7 +45,7 @@ export function openEventStream(
   reply.hijack()
   raw.writeHead(200, { ...headers, ...HEADERS })
   const { metrics } = reply.server
-  if (metrics) observeFirstByte(metrics, reply.request, reply)
+  if (metrics) recordFirstByte(metrics, reply.request, reply)
   const shared = raw.chunkedEncoding ? 'chunk' : 'text'
   const framed = frameChunks(raw)
   let isQuiet = true

@@ -42,7 +42,7 @@ export const queueMetrics = declareMetrics((metrics) => ({
  * A queue as it is reported. `state` is an expression over its table, `states` every value it has while a row is open. `timed`: since when a
  * row has been in its state, null where it may stay, and how long it may.
  */
-export type ObservedQueue = QueueTable & {
+export type MeasuredQueue = QueueTable & {
   queue: string
   state: RawBuilder<unknown>
   states: readonly string[]
@@ -55,20 +55,20 @@ export type ObservedQueue = QueueTable & {
 const COUNT_MAX = 10_000
 
 /** Reports the depth and age of queues, read at most every ten seconds. For processes that work on them. */
-export function observeQueues(
+export function measureQueues(
   { db, clock, metrics }: { db: Db; clock: Clock; metrics: Metrics },
-  queues: readonly ObservedQueue[],
+  queues: readonly MeasuredQueue[],
 ): void {
   const { waiting, claimed, oldest, age, limit } = queueMetrics(metrics)
-  for (const observed of queues) {
-    const { queue, states, timed } = observed
+  for (const measured of queues) {
+    const { queue, states, timed } = measured
     let timers: Timer[] = []
     const dropTimers = () => {
       for (const timer of timers) for (const family of [age, limit]) family.drop(...timer)
       timers = []
     }
     refreshGauges(metrics, {
-      read: () => readDepth(db, observed),
+      read: () => readDepth(db, measured),
       set(rows) {
         const now = clock.now().getTime()
         const secondsSince = (time: Date | null) => (time ? Math.max(0, now - time.getTime()) / 1000 : 0)
@@ -117,7 +117,7 @@ type DepthRow = {
  */
 export async function readDepth(
   db: Db,
-  { table: name, due: column, open, state, timed }: ObservedQueue,
+  { table: name, due: column, open, state, timed }: MeasuredQueue,
 ): Promise<DepthRow[]> {
   const table = sql.table(name)
   const due = sql.ref(column)
@@ -145,8 +145,8 @@ export type QueueState = {
 }
 
 /** Counts every row, for a person who asks: too much for a reading that is repeated. States without a row are there too. */
-export async function readQueue(db: Db, observed: ObservedQueue, now: Date): Promise<QueueState[]> {
-  const { table, due, open, state, states, created } = observed
+export async function readQueue(db: Db, measured: MeasuredQueue, now: Date): Promise<QueueState[]> {
+  const { table, due, open, state, states, created } = measured
   const result = await sql<QueueState>`
     select state, count(*)::int as rows, count(*) filter (where due <= ${now} and claim_id is null)::int as due,
       count(claim_id)::int as claimed, min(created) as oldest_at, (array_agg(id order by created, id))[1] as oldest_id

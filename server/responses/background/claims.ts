@@ -3,7 +3,7 @@ import type { Context } from '../../context.ts'
 import { addSeconds } from '../../platform/clock.ts'
 import type { Db } from '../../platform/db/db.ts'
 import { type Claims, claimsOn, type QueueTable } from '../../platform/queue/claims.ts'
-import type { ObservedQueue } from '../../platform/queue/depth.ts'
+import type { MeasuredQueue } from '../../platform/queue/depth.ts'
 import { fairClaims } from '../../platform/queue/fair-claims.ts'
 import { RESPONSE_QUEUE, type ResponseRow } from '../stored/store/responses.ts'
 
@@ -13,7 +13,7 @@ export type ClaimedResponse = ResponseRow & { claim_id: string; request: NonNull
 const OPEN: QueueTable = { table: 'responses', due: 'next_run_at', open: sql`finished_at is null` }
 
 /** For metrics. */
-export function observedResponseQueue(live: Pick<Context, 'config'>): ObservedQueue {
+export function measuredResponseQueue(live: Pick<Context, 'config'>): MeasuredQueue {
   const since = sql`case status when 'queued' then created_at end`
   const limitSeconds = () => live.config.limits.response_queue_seconds
   return {

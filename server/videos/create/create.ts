@@ -13,7 +13,7 @@ import { shape } from '../../platform/schema/validate.ts'
 import { countCodePoints, isLongerThan } from '../../platform/text.ts'
 import { requireAcceptance } from '../acceptance.ts'
 import { requireJudgeable } from '../moderation/coverage.ts'
-import { observeCreated } from '../pipeline/observe-jobs.ts'
+import { recordCreated } from '../pipeline/job-telemetry.ts'
 import { VIDEO_TOPIC } from '../queues.ts'
 import { CreateVideo, type SubmittedFile, VariationsOf, type VideoView, videoView } from '../schema.ts'
 import { findJob, findOrigin, type NewVideoJob } from '../store.ts'
@@ -186,7 +186,7 @@ async function acceptJobs(
   await admitJobs(ctx, { jobs, running_max, reservation }) // 402, 429
   failpoint('after_create')
   for (const job of jobs) {
-    observeCreated(ctx, job)
+    recordCreated(ctx, job)
     ctx.changes.announce(VIDEO_TOPIC, job.id)
   }
   const job_ids = jobs.map(({ id }) => id)

@@ -13,7 +13,7 @@ import { FAILURES, isTerminal, type Outcome } from '../job.ts'
 import { insertRecords, refusedCategories } from '../moderation/records.ts'
 import { VIDEO_TOPIC } from '../queues.ts'
 import type { RenderAttempt } from '../render/attempt.ts'
-import { observeMove } from './observe-jobs.ts'
+import { recordMove } from './job-telemetry.ts'
 import { endAttempts, type Job, type JobColumns, writeJobs } from './store.ts'
 
 export type AdvanceContext = Pick<Context, 'db' | 'clock' | 'changes' | 'groups' | 'log' | 'metrics' | 'tracing'>
@@ -32,7 +32,7 @@ export async function advance(ctx: AdvanceContext, job: Job, outcome: Outcome): 
   const applied = await ctx.groups.join('video-outcomes', { job, outcome }, (decided) => writeOutcomes(ctx, decided))
   if (!applied) return null
   if (outcome.to !== 'same') failpoint(`after_${outcome.to}`)
-  observeMove(ctx, job, applied)
+  recordMove(ctx, job, applied)
   if (applied.job.status !== job.status || applied.job.progress !== job.progress) {
     ctx.changes.announce(VIDEO_TOPIC, job.id)
   }

@@ -4,7 +4,7 @@ import type { Context } from '../../context.ts'
 import { addSeconds } from '../../platform/clock.ts'
 import type { Db } from '../../platform/db/db.ts'
 import { type Claims, claimsOn, type QueueTable } from '../../platform/queue/claims.ts'
-import type { ObservedQueue } from '../../platform/queue/depth.ts'
+import type { MeasuredQueue } from '../../platform/queue/depth.ts'
 import { isTerminal, STATUSES } from '../job.ts'
 import { CANCEL_QUEUE, VIDEO_QUEUE } from '../queues.ts'
 import { engineAddress } from '../render/served-model.ts'
@@ -35,7 +35,7 @@ export function stageLimitSeconds(
 }
 
 /** For metrics. */
-export function observedVideoQueues(live: Pick<Context, 'config'>): readonly ObservedQueue[] {
+export function measuredVideoQueues(live: Pick<Context, 'config'>): readonly MeasuredQueue[] {
   const states = STATUSES.filter((status) => !isTerminal(status))
   const since = sql`case status when 'queued' then queued_at when 'in_progress' then render_started_at end`
   const limitSeconds = (status: string, model: string) => stageLimitSeconds(live.config, { status, model })

@@ -15,7 +15,7 @@ import { recordRender } from '../render/store.ts'
 import { translate } from '../translation/translate.ts'
 import { type AppliedOutcome, advance } from './advance.ts'
 import { videoClaims } from './claims.ts'
-import { jobStageOf, withinStage } from './observe-jobs.ts'
+import { jobStageOf, withinStage } from './job-telemetry.ts'
 import { secondsSince } from './retry.ts'
 import { findRunningJobOfAnyOrg, type Job } from './store.ts'
 

@@ -11,10 +11,10 @@ import { advance } from '../pipeline/advance.ts'
 import { describeFault, reasonOf, renderFailure } from '../pipeline/retry.ts'
 import { type Job, writeJobs } from '../pipeline/store.ts'
 import { type AttemptMove, type Begun, ends, isBound, moved, newAttempt, type RenderAttempt } from './attempt.ts'
-import { observeInputs } from './observe-inputs.ts'
 import { fileGone } from './request.ts'
 import { engineAddress, engineFields, isEmbedded, type ServedModel } from './served-model.ts'
 import { countRenders } from './store.ts'
+import { watchInputs } from './watch-inputs.ts'
 
 /** Wait of a start while an equal one is unanswered. */
 const EQUAL_START_SECONDS = 3
@@ -69,7 +69,7 @@ type Asked = { served: ServedModel; request: RenderRequest; attempt: RenderAttem
 
 /** Has the engine start the render, for a start whose intent is written. */
 export async function startAtEngine(ctx: Context, job: Job, asked: Asked): Promise<Started> {
-  const sent = observeInputs(asked.request)
+  const sent = watchInputs(asked.request)
   try {
     // Not aborted by a cancellation: a render that was begun can only be stopped by its ticket.
     const ticket = await asked.served.engine.start(sent.request, new AbortController().signal)

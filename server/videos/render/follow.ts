@@ -4,7 +4,7 @@ import type { RenderState, Ticket, VideoEngine } from '../../engines/video/contr
 import type { LogFields } from '../../platform/log.ts'
 import { backoffSeconds } from '../../platform/queue/backoff.ts'
 import type { Outcome } from '../job.ts'
-import { withinStage } from '../pipeline/observe-jobs.ts'
+import { withinStage } from '../pipeline/job-telemetry.ts'
 import { describeFault, keepPolling, notAfter, reasonOf, renderFailure, secondsSince } from '../pipeline/retry.ts'
 import type { Job } from '../pipeline/store.ts'
 import { withTimeLimit } from '../pipeline/time-limit.ts'

@@ -19,7 +19,7 @@ export const renderMetrics = declareMetrics((metrics) => ({
 }))
 
 /** Reports the renders of each engine of the configuration that has a name. */
-export function observeRenders(ctx: LiveContext): void {
+export function measureRenders(ctx: LiveContext): void {
   const { renders, most } = renderMetrics(ctx.metrics)
   const clear = () => {
     renders.clear()

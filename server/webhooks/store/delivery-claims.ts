@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import { type Claims, claimsOn, type QueueTable } from '../../platform/queue/claims.ts'
-import type { ObservedQueue } from '../../platform/queue/depth.ts'
+import type { MeasuredQueue } from '../../platform/queue/depth.ts'
 import { fairClaims, type Shares } from '../../platform/queue/fair-claims.ts'
 import { DELIVERY_QUEUE } from '../event.ts'
 import type { EventDelivery } from './deliveries.ts'
@@ -10,7 +10,7 @@ export type ClaimedDelivery = EventDelivery & { claim_id: string }
 const PENDING: QueueTable = { table: 'event_deliveries', due: 'next_try_at', open: sql`state = 'pending'` }
 
 /** For metrics. */
-export const observedDeliveryQueue: ObservedQueue = {
+export const measuredDeliveryQueue: MeasuredQueue = {
   ...PENDING,
   queue: DELIVERY_QUEUE,
   state: sql`state`,

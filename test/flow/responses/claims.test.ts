@@ -4,7 +4,7 @@ import { sql } from 'kysely'
 import { readDepth } from '../../../server/platform/queue/depth.ts'
 import {
   type ClaimedResponse,
-  observedResponseQueue,
+  measuredResponseQueue,
   responseClaims,
 } from '../../../server/responses/background/claims.ts'
 import { countUnfinished } from '../../../server/responses/stored/store/responses.ts'
@@ -47,7 +47,7 @@ async function claimed(running: Counts = {}, { limit = 100, only = sql`true` } =
 }
 
 /** Time limits are not in the query. */
-const CONFIGURED = {} as Parameters<typeof observedResponseQueue>[0]
+const CONFIGURED = {} as Parameters<typeof measuredResponseQueue>[0]
 
 test('an organization has no more running than its share, and what is due the longest is taken', async () => {
   await fill('slow', 20)
@@ -94,7 +94,7 @@ test('a claim reads the first responses of each organization, and the depth of t
   const [claim] = await plansOf(database, (db) => claims.claim(db, { claim_id: 'w/1', now: NOW, limit: 100 }))
   assert.match(claim!, /Index (Only )?Scan using responses_waiting/)
   assert.doesNotMatch(claim!, /responses_ready|Seq Scan on responses/)
-  const [depth] = await plansOf(database, (db) => readDepth(db, observedResponseQueue(CONFIGURED)))
+  const [depth] = await plansOf(database, (db) => readDepth(db, measuredResponseQueue(CONFIGURED)))
   assert.match(depth!, /Index Scan using responses_ready/)
   const [count] = await plansOf(database, (db) => countUnfinished(db, 'org_1'))
   assert.doesNotMatch(count!, /Seq Scan on responses/)

@@ -4,7 +4,7 @@ import { after, afterEach, before, beforeEach, test } from 'node:test'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { toText } from '../../../server/platform/metrics/exposition.ts'
 import { openMetrics } from '../../../server/platform/metrics/metrics.ts'
-import { observeEndpoints } from '../../../server/webhooks/metrics.ts'
+import { measureEndpoints } from '../../../server/webhooks/metrics.ts'
 import { recordAttempts } from '../../../server/webhooks/store/endpoints.ts'
 import { readExposition, sumOf } from '../../support/data/exposition.ts'
 import { send } from '../../support/http/send.ts'
@@ -76,7 +76,7 @@ test('a success at the former URL says nothing of the new one either', async () 
 test('endpoints are reported by whether the last attempt to send to them worked', async () => {
   const reported = async () => {
     const metrics = openMetrics()
-    observeEndpoints(metrics, webhooks.app.ctx.db)
+    measureEndpoints(metrics, webhooks.app.ctx.db)
     const read = readExposition(await toText([await metrics.read()]))
     return ['working', 'failing', 'disabled'].map((state) => sumOf(read, 'kinora_webhook_endpoints', { state }))
   }

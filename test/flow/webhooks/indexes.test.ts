@@ -3,7 +3,7 @@ import { after, before, test } from 'node:test'
 import { newId } from '../../../server/platform/ids.ts'
 import { readDepth } from '../../../server/platform/queue/depth.ts'
 import { listDeliveries } from '../../../server/webhooks/store/deliveries.ts'
-import { deliveryClaims, observedDeliveryQueue } from '../../../server/webhooks/store/delivery-claims.ts'
+import { deliveryClaims, measuredDeliveryQueue } from '../../../server/webhooks/store/delivery-claims.ts'
 import { plansOf } from '../../support/data/plans.ts'
 import { type TestDatabase, testDatabase } from '../../support/data/postgres.ts'
 import { insertBacklog } from './backlog-rows.ts'
@@ -23,7 +23,7 @@ before(async () => {
 after(() => database.close())
 
 test('the depth of a long queue of deliveries is read from the index of due times', async () => {
-  const [plan] = await plansOf(database, (db) => readDepth(db, observedDeliveryQueue))
+  const [plan] = await plansOf(database, (db) => readDepth(db, measuredDeliveryQueue))
   assert.match(plan!, /Index Scan using event_deliveries_due/)
   assert.doesNotMatch(plan!, /Seq Scan|Sort/)
 })

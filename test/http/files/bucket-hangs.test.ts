@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
-import { observeStorage } from '../../../server/platform/blobs/metrics.ts'
+import { measureStorage } from '../../../server/platform/blobs/metrics.ts'
 import { s3Blobs } from '../../../server/platform/blobs/s3/s3.ts'
 import { processReader } from '../../../server/platform/metrics/exposition.ts'
 import { testBucket } from '../../support/bucket/bucket.ts'
@@ -19,7 +19,7 @@ before(async () => {
   const timeouts = { request_ms: long, part_ms: long, silence_ms: 300, probe_ms: 300 }
   const options = { ...bucket, endpoint: faulty.endpoint }
   Object.assign(app.ctx.blobs, s3Blobs(options, { staging_dir: join(app.root, 'staging'), timeouts }))
-  observeStorage(app.ctx.metrics, app.ctx.blobs)
+  measureStorage(app.ctx.metrics, app.ctx.blobs)
 })
 after(async () => {
   await app.close()

@@ -11,10 +11,10 @@ import { findSwitches, INTAKE, type SwitchRow, switchOfEngine } from '../../../o
 import { addSeconds } from '../../../platform/clock.ts'
 import type { Db } from '../../../platform/db/db.ts'
 import { readQueue } from '../../../platform/queue/depth.ts'
-import { observedResponseQueue } from '../../../responses/background/claims.ts'
-import { observedVideoQueues } from '../../../videos/pipeline/claims.ts'
+import { measuredResponseQueue } from '../../../responses/background/claims.ts'
+import { measuredVideoQueues } from '../../../videos/pipeline/claims.ts'
 import { countRendersOfAll } from '../../../videos/render/store.ts'
-import { observedDeliveryQueue } from '../../../webhooks/store/delivery-claims.ts'
+import { measuredDeliveryQueue } from '../../../webhooks/store/delivery-claims.ts'
 import { listFailingEndpoints } from '../../../webhooks/store/endpoints.ts'
 
 /** Most rows of what may be many. */
@@ -27,7 +27,7 @@ export type ServiceStatus = Awaited<ReturnType<typeof readStatus>>
 export async function readStatus({ db, config }: { db: Db; config: Config }, now: Date) {
   const [nodes, processes] = await Promise.all([findNodes(db), findProcesses(db)])
   const reporting = processes.filter((each) => isFresh(each.reported_at, now))
-  const queues = [...observedVideoQueues({ config }), observedResponseQueue({ config }), observedDeliveryQueue]
+  const queues = [...measuredVideoQueues({ config }), measuredResponseQueue({ config }), measuredDeliveryQueue]
   const switches = await findSwitches(db)
   return {
     checked_at: now,

@@ -30,10 +30,10 @@ export const videoMetrics = declareMetrics((metrics) => ({
 /** The stages of a job: its statuses, of which the last one is divided where the engine has delivered the clip. */
 export type JobStage = 'moderating' | 'translating' | 'queued' | 'rendering' | 'storing'
 
-type Observed = Pick<Context, 'metrics' | 'tracing'>
+type Telemetry = Pick<Context, 'metrics' | 'tracing'>
 
 /** Counts a job that was accepted, and refers from the request to the trace of the job. */
-export function observeCreated({ metrics, tracing }: Observed, job: { id: string; model: string }): void {
+export function recordCreated({ metrics, tracing }: Telemetry, job: { id: string; model: string }): void {
   videoMetrics(metrics).created.of(job.model).add(1)
   const attributes = { 'kinora.video_id': job.id, 'kinora.model': job.model }
   tracing?.start('video submit', { kind: 'internal', links: [jobSpan(job)], attributes }).end()
@@ -52,16 +52,16 @@ export function expectEnds(metrics: Metrics, models: ReadonlyArray<{ id: string 
  * Counts and traces that a job has moved on. Call it once the change is committed: then it is the only one who does. It never throws for a
  * row it does not expect: a stage whose beginning is not known is left out.
  */
-export function observeMove(
-  ctx: Observed,
+export function recordMove(
+  ctx: Telemetry,
   before: VideoJobRow,
   { job, outcome }: { job: Job; outcome: Outcome },
 ): void {
   if (job.status === before.status) return
   const end = endOf(job)
   const storing_since = outcome.to === 'completed' ? outcome.storing_since : undefined
-  observeStage(ctx, job, { stage: jobStageOf(before.status), since: startOf(before), end: storing_since ?? end })
-  if (storing_since) observeStage(ctx, job, { stage: 'storing', since: storing_since, end })
+  recordStage(ctx, job, { stage: jobStageOf(before.status), since: startOf(before), end: storing_since ?? end })
+  if (storing_since) recordStage(ctx, job, { stage: 'storing', since: storing_since, end })
   if (!isTerminal(job.status)) return
   const code = outcome.to === 'failed' ? outcome.code : ''
   videoMetrics(ctx.metrics).ended.of(job.model, job.status, code).add(1)
@@ -92,8 +92,8 @@ export function jobStageOf(status: JobStatus): JobStage {
   return status === 'in_progress' ? 'rendering' : (status as JobStage)
 }
 
-function observeStage(
-  { metrics, tracing }: Observed,
+function recordStage(
+  { metrics, tracing }: Telemetry,
   job: VideoJobRow,
   { stage, since, end }: { stage: JobStage; since: Date | null; end: Date | null },
 ): void {

@@ -3,7 +3,7 @@ import type { RenderRequest } from '../../engines/video/contract.ts'
 import { BlobsAway } from '../../platform/blobs/blobs.ts'
 
 /** The request, and whether storage that was away, not the engine, cut its inputs short while they were sent. */
-export function observeInputs(request: RenderRequest): { request: RenderRequest; fault(): BlobsAway | null } {
+export function watchInputs(request: RenderRequest): { request: RenderRequest; fault(): BlobsAway | null } {
   let fault: BlobsAway | null = null
   const noted = (error: unknown) => {
     // Damage is found at the end, when all bytes are sent.

@@ -75,7 +75,7 @@ export function answerCounter(metrics: Metrics): CountAnswer {
 }
 
 /** Call it when the headers of a stream have been sent. */
-export function observeFirstByte(metrics: Metrics, request: FastifyRequest, reply: FastifyReply): void {
+export function recordFirstByte(metrics: Metrics, request: FastifyRequest, reply: FastifyReply): void {
   httpMetrics(metrics)
     .first_byte.of(routeOf(request))
     .observe(reply.elapsedTime / 1000)
