@@ -32,7 +32,7 @@ export type Context = {
   metrics: Metrics
   /** Null where there are no traces. */
   tracing: Tracing | null
-  /** At least 32 bytes: whatever is signed, sealed or digested anew is so with this one. */
+  /** At least 32 bytes: whatever is signed, sealed or digested from now on is so with this one. */
   secret: string
   /** Whatever comes back is checked against each. */
   secrets: Secrets

@@ -24,7 +24,7 @@ export function useEndpoint(id: string) {
   })
 }
 
-/** Reads endpoints and deliveries anew. */
+/** Reads endpoints and deliveries again. */
 export function useRefresh(): () => Promise<void> {
   const queries = useQueryClient()
   return () => queries.invalidateQueries({ queryKey: ENDPOINTS })

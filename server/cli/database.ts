@@ -23,7 +23,7 @@ import { asStartError, databaseName } from './database-name.ts'
 
 export type OpenDatabase = { url: string; data_dir: DataDir; stop(): Promise<void> }
 
-/** Before a database that went away while it was being opened is opened anew. */
+/** Before a database that went away while it was being opened is opened again. */
 const AGAIN_MILLISECONDS = 500
 
 /** `keep` stores its secret: called once nothing has refused the node, before the database knows the fingerprint of that secret. */

@@ -2,7 +2,7 @@
 export type FreshCache<V> = {
   /** The value for `key`, kept or loaded. Callers that miss together share one load. */
   find(key: string, load: () => Promise<V | null>): Promise<V | null>
-  /** Loads the value for `key` whether or not one is kept, and keeps it unless it was forgotten or kept anew meanwhile. */
+  /** Loads the value for `key` whether or not one is kept, and keeps it unless it was forgotten or replaced meanwhile. */
   load(key: string, load: () => Promise<V | null>): Promise<V | null>
   /** The value for `key` if it is kept and still fresh. */
   recall(key: string): V | null

@@ -99,7 +99,7 @@ test('no text has fewer tokens than its least number', () => {
   assert.equal(countTokens(' '.repeat(128 * 50)), leastTokens(128 * 50))
 })
 
-test('many short texts give way to other work as one long one does', async () => {
+test('many short texts yield to other work as one long one does', async () => {
   let turns = 0
   const turning = setInterval(() => turns++, 0)
   for (let i = 0; i < 1000; i++) await countTokensInTurns('word '.repeat(500))

@@ -16,7 +16,7 @@ export function countTokens(text: string): number {
 /** What ends a count early: `signal`, with its reason; more tokens than `most`, and the result is then more than that. */
 export type CountLimits = { signal?: AbortSignal | undefined; most?: number }
 
-/** The same number, giving way to other work between segments, and between texts that are called with one after the other. */
+/** The same number, yielding to other work between segments, and between texts that are called with one after the other. */
 export async function countTokensInTurns(
   text: string,
   { signal, most = Number.POSITIVE_INFINITY }: CountLimits = {},
@@ -61,7 +61,7 @@ export function encode(text: string): number[] {
   return ids
 }
 
-/** The first `max` token ids of `text`, giving way to other work as `countTokensInTurns` does. `cut` is true when there are more. */
+/** The first `max` token ids of `text`, yielding to other work as `countTokensInTurns` does. `cut` is true when there are more. */
 export async function encodeInTurns(text: string, max: number): Promise<{ ids: number[]; cut: boolean }> {
   const ids: number[] = []
   for (const segment of segmentsOf(text)) {

@@ -1,7 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { openFairQueue } from './fair-queue.ts'
 
-/** Work that goes on this long gives way to other requests. */
+/** Work that goes on this long yields to other requests. */
 const TURN_MILLISECONDS = 10
 /** Items between two looks at the clock. */
 const LOOK_EVERY = 64
@@ -22,7 +22,7 @@ export function turnTaker(look_every = LOOK_EVERY, signal?: AbortSignal): () => 
 }
 
 /** Between two pieces of work on as many items: a promise to await when they are many, else nothing. `signal`: see `nextTurn`. */
-export function giveWay(items: number, signal?: AbortSignal): Promise<void> | undefined {
+export function yieldAfter(items: number, signal?: AbortSignal): Promise<void> | undefined {
   return items > MANY ? nextTurn(signal) : undefined
 }
 

@@ -71,14 +71,14 @@ async function resealSecrets(
   db: Db,
   service: Pick<Context, 'secret' | 'secrets'>,
 ): Promise<{ count: number; left: number }> {
-  const sealedAnew = resealer(service)
+  const resealed = resealer(service)
   const total = { count: 0, left: 0 }
   let after = ''
   for (;;) {
     const page = await listSealed(db, after, BATCH)
     for (const was of page) {
-      const secret = sealedAnew(was.id, was.secret)
-      const previous = was.previous_secret === null ? null : sealedAnew(was.id, was.previous_secret)
+      const secret = resealed(was.id, was.secret)
+      const previous = was.previous_secret === null ? null : resealed(was.id, was.previous_secret)
       if (secret === 'unreadable' || previous === 'unreadable') total.left += 1
       const now = { secret: readable(secret) ?? was.secret, previous_secret: readable(previous) ?? was.previous_secret }
       if (now.secret === was.secret && now.previous_secret === was.previous_secret) continue

@@ -80,7 +80,7 @@ test('what an engine wrote about a clip is not handed on, and picture and sound 
   }
 })
 
-test('H.264 that browsers do not play is encoded anew', async () => {
+test('H.264 that browsers do not play is encoded again', async () => {
   const codecs = ['-c:v', 'libx264', '-preset', 'ultrafast', '-c:a', 'aac']
   for (const format of ['yuv444p', 'yuv422p']) {
     const given = await clip(`${format}.mp4`, [...codecs, '-pix_fmt', format])

@@ -49,7 +49,7 @@ async function recorded(): Promise<number> {
   return rows[0].n
 }
 
-test('a reload that cannot be prepared is known to nobody: nothing is recorded and no node joins anew', async () => {
+test('a reload that cannot be prepared is known to nobody: nothing is recorded and no node joins again', async () => {
   const before = await recorded()
   const { options, done, change } = nodeOf({
     prepare() {

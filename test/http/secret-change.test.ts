@@ -44,7 +44,7 @@ test('a link to a file signed under the previous secret works until it is remove
   assert.equal((await fetch(change.settled.url + renewed)).status, 200)
 })
 
-test('reasoning sealed under the previous secret is given to the model, and sealed anew with the new one', async () => {
+test('reasoning sealed under the previous secret is given to the model, and sealed again with the new one', async () => {
   const input = [
     { role: 'user', content: 'Hi' },
     ...(await think(old, 'I looked at x.')),

@@ -30,7 +30,7 @@ const MANY = Array.from({ length: 9 }, () =>
   Object.fromEntries(Array.from({ length: 20_000 }, (_, i) => [`k${(i * 7919) % 20_000}`, 1])),
 )
 const BASE64 = Buffer.alloc(49_999_998, 1).toString('base64')
-/** Written anew: a text that is put together of two is copied when it is first read. */
+/** Written as a new text: a text that is put together of two is copied when it is first read. */
 const NEARLY_BASE64 = Buffer.from(`${BASE64.slice(0, -4)}AA-A`).toString('latin1')
 /** In no order: of three bytes each, and most pairs of them are no token. */
 const IDEOGRAPHS = String.fromCharCode(...Array.from({ length: 100_000 }, (_, i) => 0x4e00 + ((i * 7919) % 20_000)))

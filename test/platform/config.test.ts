@@ -219,7 +219,7 @@ test('a mistake never shows the secret it is about', () => {
 
 test('docs/kinora.schema.json is the schema that validates, with a branch for each kind of engine', () => {
   const published = JSON.parse(readFileSync(join(ROOT, 'docs/kinora.schema.json'), 'utf8'))
-  assert.deepEqual(published, publishedSchema(), `write it anew: node test/support/pages/write-schema.ts`)
+  assert.deepEqual(published, publishedSchema(), `write it again: node test/support/pages/write-schema.ts`)
   const { properties } = ConfigFile
   assert.deepEqual(Object.keys(published.properties as object), Object.keys(properties))
 })

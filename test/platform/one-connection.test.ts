@@ -26,9 +26,9 @@ test('twenty sweeps that need a connection each run at once on a pool of two', a
     broken.release(new Error('lost'))
     await assert.rejects(other.query('select 1'))
     other.release()
-    const anew = await locks.connect()
-    assert.equal((await anew.query('select 1 as one')).rows[0].one, 1)
-    anew.release()
+    const next = await locks.connect()
+    assert.equal((await next.query('select 1 as one')).rows[0].one, 1)
+    next.release()
   } finally {
     await close()
     await database.close()

@@ -13,6 +13,8 @@ const BANNED: ReadonlyArray<readonly [RegExp, string]> = [
   [/^(stranger|strangers)$/, 'caller without access, another organization'],
   [/^(impatient|impatience)$/, 'expired, over its deadline'],
   [/^(apart)$/, 'separate, bisect'],
+  [/^(anew)$/, 'again'],
+  [/^(mend|mends|mended)$/, 'fix'],
   [/^(distrust|distrusts)$/, 'invalid, rejected'],
   [/^(crowd|crowds)$/, 'many organizations, clients'],
   [/^(goodbye|goodbyes)$/, 'close frame, closing message'],
@@ -28,6 +30,7 @@ const PHRASES: ReadonlyArray<readonly [RegExp, string]> = [
   [/\b(let|lets|letting) go\b|\bletGo/, 'release, drop'],
   [/\btak(e|es|ing|en)[ -]over\b|\btook over\b|\btakeOver/, 'reclaim'],
   [/\bcomes? home\b|\bbrings? .{0,30}\bhome\b/, 'download, store'],
+  [/\b(gives?|gave|giving) way\b/, 'yield'],
   [/\bin the making\b/, 'processing, in progress'],
   [/\bof its own (accord|wish)\b|\bno wish\b/, 'by default'],
 ]

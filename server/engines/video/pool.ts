@@ -8,7 +8,7 @@ import type { AspectRatio, Capabilities, RenderMode, VideoEngine } from './contr
  */
 export type PoolMember = Served<VideoEngine> & { id: string | null; weight: number; renders_max: number | null }
 
-/** The engines that render one video model. Which of them starts a render is chosen anew for each render, by weight and health. */
+/** The engines that render one video model. Which of them starts a render is chosen for each render, by weight and health. */
 export type EnginePool = {
   members: readonly PoolMember[]
   /** The engine of a render that was begun; null when it is no longer configured. A render without a name is of the first. */

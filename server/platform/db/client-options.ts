@@ -24,7 +24,7 @@ export function newClient(options: ClientConfig): pg.Client {
 
 /**
  * What a client or pool of `pg` connects with: the URL and, when it has no password and PGPASSWORD is not set, that of the password file
- * (PGPASSFILE, else ~/.pgpass), read anew for each connection that the server asks for one.
+ * (PGPASSFILE, else ~/.pgpass), read again for each connection that the server asks for one.
  * Source: https://www.postgresql.org/docs/current/libpq-pgpass.html
  */
 export function databaseClientOptions(url: string): ClientConfig {

@@ -1,7 +1,7 @@
 import { jsonPieces } from './write.ts'
 
 /**
- * A JSON text that is the same for equal values, in pieces for work that gives way between them: members in the order of their names,
+ * A JSON text that is the same for equal values, in pieces for work that yields between them: members in the order of their names,
  * those that are null left out.
  */
 export function* canonicalPieces(value: unknown): Generator<string> {

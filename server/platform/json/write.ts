@@ -27,7 +27,7 @@ export async function writeLarge(value: unknown, signal?: AbortSignal): Promise<
   return bytes
 }
 
-/** The JSON text of a value in pieces of about 64,000 characters, for work that gives way between them. */
+/** The JSON text of a value in pieces of about 64,000 characters, for work that yields between them. */
 export function* jsonPieces(value: unknown): Generator<string> {
   for (const piece of piecesOf(value)) if (piece !== '') yield piece
 }

@@ -7,7 +7,7 @@ import type { ChatEngine } from '../../engines/chat/contract.ts'
 import type { Served } from '../../engines/engine-entry.ts'
 import { ApiError } from '../../platform/errors.ts'
 import type { Lease } from '../../platform/http/body/byte-budget.ts'
-import { giveWay } from '../../platform/turns.ts'
+import { yieldAfter } from '../../platform/turns.ts'
 import { type EngineSettings, RESPONSE_NAMES } from '../request/engine-request.ts'
 import type { ContextItem } from '../schema/items.ts'
 import type { CreateResponse } from '../schema/response.ts'
@@ -45,18 +45,18 @@ export async function assembleRequest(
   const model = { ...asked.model, context_length: asked.model.context_length ?? statedLength(asked) }
   const paired = withoutCutCalls(asked.context)
   requirePairs(paired)
-  await giveWay(paired.length, left)
+  await yieldAfter(paired.length, left)
   const work = { org_id, model, engine: served.engine, lease, nameOf: settings.tools.nameOf }
   const fitting = { model, engine: served.engine, body, build: requestBuilder(ctx, asked) }
   const context = await dropUnneededMedia(ctx, fitting, { work, context: paired, left })
   const drafts = await draftItems(ctx, work, context, left)
-  await giveWay(context.length, left)
+  await yieldAfter(context.length, left)
   const { request, size } = await fitContext(fitting, { context, drafts }, left)
   if (request.messages.length === 0) {
     throw new ApiError('invalid_value', "Invalid 'input': nothing in it can be sent to the model.", { param: 'input' })
   }
   await limitAnswer(request, model, size)
-  await giveWay(context.length, left)
+  await yieldAfter(context.length, left)
   const learnsLength = body.truncation === 'auto' && asked.model.context_length === null
   const shorten = learnsLength ? shortener(ctx, asked, { size, left }) : undefined
   const unread = context.filter((_, i) => drafts[i]!.kind === 'unread').map(({ item }) => item.type)

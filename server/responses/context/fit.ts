@@ -8,7 +8,7 @@ import {
 } from '../../chat/count.ts'
 import type { ChatModelConfig } from '../../config/config.ts'
 import type { ChatEngine, ChatMessage, ChatRequest } from '../../engines/chat/contract.ts'
-import { giveWay } from '../../platform/turns.ts'
+import { yieldAfter } from '../../platform/turns.ts'
 import type { ContextItem } from '../schema/items.ts'
 import type { CreateResponse } from '../schema/response.ts'
 import type { Draft } from './drafts.ts'
@@ -41,7 +41,7 @@ export async function fitContext(fitting: Fitting, full: Drafted, left: AbortSig
   const whole = built(full)
   const limit = model.context_length
   if (limit === null) return whole
-  await giveWay(full.context.length, left)
+  await yieldAfter(full.context.length, left)
   const room = limit - (body.truncation === 'auto' ? outputReserve(limit, model, body) : 0)
   if ((await whole.size.bounds()).most <= room) return whole
   const tokens = await whole.size.count(countedMost(limit))
@@ -64,7 +64,7 @@ export async function fitContext(fitting: Fitting, full: Drafted, left: AbortSig
     kept = dropOldest(items, costs, gone + ((counted - room) * step) / scale)
     const shorter = keptOf(full, kept)
     if (shorter.context.length === fitted.drafted.context.length) throw inputTooLong(limit, tokens, 'input')
-    await giveWay(items.length, left)
+    await yieldAfter(items.length, left)
     fitted = built(shorter)
   }
 }

@@ -160,7 +160,7 @@ export async function deleteExpiredKeys(db: Db, now: Date, limit: number): Promi
   const result = await db
     .deleteFrom('video_idempotency')
     .where(({ eb, refTuple }) => eb(refTuple('org_id', 'key'), 'in', old.$asTuple('org_id', 'key')))
-    // Checked again on a row that another request has just reserved anew.
+    // Checked again on a row that another request has just reserved again.
     .where('expires_at', '<=', now)
     .executeTakeFirst()
   return Number(result.numDeletedRows)

@@ -62,7 +62,7 @@ async function partsOf(
 }
 
 /**
- * Failed tries by job, in this process: `tries` of the row counts polls and downloads that failed. A restart begins them anew.
+ * Failed tries by job, in this process: `tries` of the row counts polls and downloads that failed. A restart begins at zero.
  */
 const TRIES = new WeakMap<Context['db'], Map<string, number>>()
 

@@ -171,7 +171,7 @@ async function missingRender(ctx: Context, job: Job, { served, attempt }: Polled
   // It may be the list of renders that was lost, and not the render.
   if (!embedded) await cancelQuietly(ctx, served.engine, { id: job.id, ticket: attempt.ticket })
   const ended = ends(attempt, { state: 'lost', because: 'The engine no longer knows it.', now })
-  return startAnew(ctx, ended, { served, pause_seconds: 0 })
+  return restart(ctx, ended, { served, pause_seconds: 0 })
 }
 
 async function failedRender(ctx: Context, job: Job, { served, attempt }: Polled, error: EngineError): Promise<Outcome> {
@@ -179,11 +179,11 @@ async function failedRender(ctx: Context, job: Job, { served, attempt }: Polled,
   const ended = ends(attempt, { state: 'failed', because: reasonOf(error), now: ctx.clock.now() })
   const failure = renderFailure(error)
   if (failure) return { to: 'failed', code: failure, attempt: ended }
-  return startAnew(ctx, ended, { served, pause_seconds: backoffSeconds(attempt.number, error) })
+  return restart(ctx, ended, { served, pause_seconds: backoffSeconds(attempt.number, error) })
 }
 
 /** One more start after a render of which nothing will come, unless the job has had all that it may have. */
-async function startAnew(
+async function restart(
   ctx: Context,
   ended: AttemptMove,
   { served, pause_seconds }: { served: ServedModel; pause_seconds: number },

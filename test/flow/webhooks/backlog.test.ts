@@ -112,7 +112,7 @@ test('what waits for an endpoint that is disabled or deleted is not sent, and is
   await assertBounded()
 })
 
-test('an endpoint that is enabled at once begins anew: what waited before it was disabled is skipped', async () => {
+test('an endpoint that is enabled at once begins with an empty queue: what waited before it was disabled is skipped', async () => {
   await fill()
   await call('POST', '', { enabled: false })
   await call('POST', '', { enabled: true })

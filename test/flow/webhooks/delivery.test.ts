@@ -115,7 +115,7 @@ test('a 410 disables the endpoint at once, and nothing is sent to it until it is
   assert.equal((await onlyDelivery()).state, 'skipped')
 })
 
-test('an endpoint that has failed for five days is disabled; one success in between begins them anew', async () => {
+test('an endpoint that has failed for five days is disabled; one success in between restarts them', async () => {
   const { receiver, app } = webhooks
   const days = async (count: number, status: number) => {
     receiver.answer({ status })

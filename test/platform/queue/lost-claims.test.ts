@@ -74,7 +74,7 @@ test('a claim whose answer has not arrived yet is not mistaken for an orphan', a
       async claim(on, wanted) {
         freeing = null
         const rows = await claims.claim(on, wanted)
-        // The connection that listens was made anew.
+        // The connection that listens was made again.
         if (rows.length > 0) hear(null)
         await freeing
         return rows

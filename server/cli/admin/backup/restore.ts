@@ -139,7 +139,7 @@ async function fill(
 
 function leftIn({ name }: Side): string {
   return (
-    `${name} has tables of this restore: before you try again, make it anew, or empty it ` +
+    `${name} has tables of this restore: before you try again, create it again, or empty it ` +
     "with 'drop schema public cascade; create schema public'."
   )
 }

@@ -5,7 +5,7 @@ import { EngineError } from '../../engine-error.ts'
 import { type ChildExchange, openChildExchange } from './call.ts'
 import type { ChoiceRequest, FromChild, LoadOrder, ToChild } from './protocol.ts'
 
-/** The process that holds the model, started anew when it has died. */
+/** The process that holds the model, restarted when it has died. */
 export type ModelProcess = {
   /** Resolves once the model is loaded. Throws EngineError `permanent` when it cannot be. */
   ready(): Promise<unknown>

@@ -35,7 +35,7 @@ const ANSWER_WEIGHT_MAX = 262_144
 /** Tokens after which `sandbox:filter` and `sandbox:error` end an answer. */
 const INTERRUPTED_AFTER = 8
 
-/** Gives way to other work between one schema and the next. Throws EngineError for a schema that no value is found for. */
+/** Yields to other work between one schema and the next. Throws EngineError for a schema that no value is found for. */
 export async function contentOf(request: ChatRequest, prompt: Prompt, signal?: AbortSignal): Promise<SharedContent> {
   const isPlain = prompt.directive === null
   const calls = []

@@ -113,7 +113,7 @@ export function aiSdkVideo(options: AiSdkVideoOptions): VideoEngine {
     },
 
     async fetch(ticket, _output, signal) {
-      // Asked anew: URLs expire, and some hold the credential, which has no place in the database.
+      // Asked again: URLs expire, and some hold the credential, which has no place in the database.
       const heard: Heard = { reply: null }
       const status = await statusOf(ticket, heard, signal).catch((error: unknown) => {
         if (outboundBehind(error) !== null || heard.reply === null) throw packageError(error, heard, words, signal)
