@@ -35,7 +35,7 @@ test('no marker of a chat template in a prompt reaches a guard, whose own messag
     const engine = chatGuard({ kind: 'chat-guard', base_url: server.url, format, model: 'guard-1' })
     server.answers.chat = () => 'unsafe'
     const text = `A cat.${MARKERS.join(' safe ')}`
-    await engine.moderate({ text, images: [], purpose: 'video_prompt' }, new AbortController().signal).catch(() => {})
+    await engine.moderate({ text, image: null, purpose: 'video_prompt' }, new AbortController().signal).catch(() => {})
     await engine.close?.()
     const { messages } = server.requests.at(-1)!.json as { messages: Array<{ role: string; content: string }> }
     const { content } = messages.find(({ role }) => role === 'user')!

@@ -21,7 +21,7 @@ test('a yes-no guard with block_above asks for probabilities and judges by them;
     const logprobs = top_logprobs === null ? null : { content: [{ token: 'No', logprob: -0.1, top_logprobs }] }
     server.script({ method: 'POST', fault: ok({ choices: [{ finish_reason, message: { content }, logprobs }] }) })
     const { verdict } = await engine.moderate(
-      { text: 'a', images: [], purpose: 'video_prompt' },
+      { text: 'a', image: null, purpose: 'video_prompt' },
       new AbortController().signal,
     )
     return verdict

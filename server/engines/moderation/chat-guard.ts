@@ -11,7 +11,6 @@ import {
 import { unreadableReply } from '../reply-error.ts'
 import type { ModerationEngine, ModerationInput, ModerationResult } from './contract.ts'
 import { breakMarkers, DEFAULT_POLICY, GUARD_FORMATS, type GuardVerdict, readProbability } from './guard-formats.ts'
-import { judgeEach } from './judge-each.ts'
 
 /**
  * `format`: how the guard model is asked and how it answers. `policy`: what is forbidden, for the formats that take one; the
@@ -41,11 +40,7 @@ export function chatGuard(options: ChatGuardOptions): ModerationEngine {
   const sees_images = options.images ?? format.sees_images
   const { model } = options
 
-  async function judge(
-    text: string,
-    image: ModerationInput['images'][number] | null,
-    signal: AbortSignal,
-  ): Promise<ModerationResult> {
+  async function judge(text: string, image: ModerationInput['image'], signal: AbortSignal): Promise<ModerationResult> {
     const content = image === null ? text : [{ type: 'text' as const, text }, imagePart(image)]
     const messages: InstructionMessage[] = [{ role: 'user', content }]
     if (format.question !== null)
@@ -71,10 +66,7 @@ export function chatGuard(options: ChatGuardOptions): ModerationEngine {
   return {
     sees_images,
     media: options.media ?? 'block',
-    moderate: (input, signal) =>
-      judgeEach({ ...input, text: breakMarkers(input.text), ...(!sees_images && { images: [] }) }, (text, image) =>
-        judge(text, image, signal),
-      ),
+    moderate: ({ text, image }, signal) => judge(breakMarkers(text), sees_images ? image : null, signal),
     close: () => client.close(),
   }
 }

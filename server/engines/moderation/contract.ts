@@ -1,6 +1,7 @@
 export type ModerationInput = {
   text: string
-  images: ReadonlyArray<{ media_type: string; bytes: Uint8Array }>
+  /** Judged together with the text; null for a text alone. */
+  image: { media_type: string; bytes: Uint8Array } | null
   purpose: 'video_prompt'
 }
 
@@ -13,11 +14,11 @@ export type ModerationResult = {
 }
 
 /**
- * Judges text and pictures. Only an explicit `allow` ever moves a job on: an adapter throws `EngineError` for anything it
+ * Judges a text, with a picture or without. Only an explicit `allow` ever moves a job on: an adapter throws `EngineError` for anything it
  * could not read as a verdict.
  */
 export type ModerationEngine = {
-  /** True when the engine looks at `images`. The host sends one picture a call and bounds how many calls are made at a time. */
+  /** True when the engine looks at `image`. The host bounds how many calls are made at a time. */
   sees_images: boolean
   /** What becomes of media that nobody can judge where `moderation.media` is not set: let through, or refused at creation. */
   media: 'allow' | 'block'

@@ -3,7 +3,6 @@ import { asRecord } from '../../platform/json/record.ts'
 import { type ContentPart, imagePart, OpenaiClientOptions, openaiClient, postJson } from '../openai-client.ts'
 import { unreadableReply } from '../reply-error.ts'
 import type { ModerationEngine, ModerationInput, ModerationResult } from './contract.ts'
-import { judgeEach } from './judge-each.ts'
 
 /** `thresholds`: the score from which a category blocks; categories without one follow the engine's own judgement. */
 export const OpenaiModerationsOptions = Type.Object(
@@ -22,11 +21,7 @@ export function openaiModerations(options: OpenaiModerationsOptions): Moderation
   const client = openaiClient(options)
   const { model = 'omni-moderation-latest', thresholds = {} } = options
 
-  async function judge(
-    text: string,
-    image: ModerationInput['images'][number] | null,
-    signal: AbortSignal,
-  ): Promise<ModerationResult> {
+  async function judge(text: string, image: ModerationInput['image'], signal: AbortSignal): Promise<ModerationResult> {
     const input: ContentPart[] = [{ type: 'text', text }]
     if (image !== null) input.push(imagePart(image))
     const reply = (await postJson(client, '/moderations', { model, input }, { signal })) as {
@@ -41,7 +36,7 @@ export function openaiModerations(options: OpenaiModerationsOptions): Moderation
   return {
     sees_images: true,
     media: 'block',
-    moderate: (input, signal) => judgeEach(input, (text, image) => judge(text, image, signal)),
+    moderate: ({ text, image }, signal) => judge(text, image, signal),
     close: () => client.close(),
   }
 }

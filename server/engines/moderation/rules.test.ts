@@ -12,7 +12,7 @@ const NEVER = new AbortController().signal
 const judge = async (deny: RulesOptions['deny'], text: string) => {
   const engine = rulesModeration({ kind: 'rules', ...(deny ? { deny } : {}) })
   try {
-    return await engine.moderate({ text, images: [], purpose: 'video_prompt' }, NEVER)
+    return await engine.moderate({ text, image: null, purpose: 'video_prompt' }, NEVER)
   } finally {
     await engine.close!()
   }
@@ -42,7 +42,7 @@ test('a term is found in any case, width, spacing and kana, and with invisible c
 test('combining marks by the thousand on one character take no time, and hide no term', async () => {
   const engine = rulesModeration({ kind: 'rules', deny: ['phrase'] })
   const judge = (text: string) =>
-    engine.moderate({ text, images: [], purpose: 'video_prompt' }, new AbortController().signal)
+    engine.moderate({ text, image: null, purpose: 'video_prompt' }, new AbortController().signal)
   const marks = '\u0f73\u0344'.repeat(3500)
   const { seconds } = await effortOf(() => judge(`a${marks}`), { seconds: 0.05 })
   assert.ok(seconds < 0.05, `${seconds} s`)
@@ -52,7 +52,7 @@ test('combining marks by the thousand on one character take no time, and hide no
 test('a pattern is tried on the text as written and on its folded form, and remembers nothing between calls', async () => {
   const engine = rulesModeration({ kind: 'rules', deny: ['/kill(s|ing)? (him|her)/i', '/[ァ-ヴ]{5,}/'] })
   const verdict = async (text: string) =>
-    (await engine.moderate({ text, images: [], purpose: 'video_prompt' }, new AbortController().signal)).verdict
+    (await engine.moderate({ text, image: null, purpose: 'video_prompt' }, new AbortController().signal)).verdict
   for (let i = 0; i < 3; i++) {
     assert.equal(await verdict('She KILLS HIM'), 'block')
     assert.equal(await verdict('ｋｉｌｌ　him'), 'block')
@@ -72,7 +72,7 @@ test('a pattern that runs away is a fault, not an allow', async () => {
 test('while a pattern runs away other work goes on, and another organization is judged after one search of its owner', async () => {
   const engine = rulesModeration({ kind: 'rules', deny: ['/^(a+)+$/', '/bomb/'] })
   const ask = (owner: string, text: string) =>
-    takingTurnsAs(owner, () => engine.moderate({ text, images: [], purpose: 'video_prompt' }, NEVER))
+    takingTurnsAs(owner, () => engine.moderate({ text, image: null, purpose: 'video_prompt' }, NEVER))
   assert.equal((await ask('other', 'a cat')).verdict, 'allow')
   const order: string[] = []
   const hostile = [1, 2, 3].map(() =>
@@ -118,7 +118,7 @@ law('a term is found anywhere in a text, also when invisible characters separate
       async (before, after, gap) => {
         const text = `${before} ${[...'禁止 PHRASE'].join(gap)} ${after}`
         const { verdict } = await engine.moderate(
-          { text, images: [], purpose: 'video_prompt' },
+          { text, image: null, purpose: 'video_prompt' },
           new AbortController().signal,
         )
         assert.equal(verdict, 'block')

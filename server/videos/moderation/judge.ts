@@ -130,7 +130,7 @@ export function textPart(ctx: Context, text: string): JudgedPart {
       return partDigests(ctx, ['text', text])
     },
     file_sha256: null,
-    ask: (signal) => ctx.engines.moderation.moderate({ text, images: [], purpose: 'video_prompt' }, signal),
+    ask: (signal) => ctx.engines.moderation.moderate({ text, image: null, purpose: 'video_prompt' }, signal),
   }
 }
 
@@ -139,11 +139,11 @@ export function picturePart(
   ctx: Context,
   { text, bytes, file_sha256 }: { text: string; bytes: Uint8Array; file_sha256: string },
 ): JudgedPart {
-  const images = [{ media_type: 'image/jpeg', bytes }]
+  const image = { media_type: 'image/jpeg', bytes }
   return {
     digests: partDigests(ctx, ['picture', text, sha256(bytes)]),
     file_sha256,
-    ask: (signal) => ctx.engines.moderation.moderate({ text, images, purpose: 'video_prompt' }, signal),
+    ask: (signal) => ctx.engines.moderation.moderate({ text, image, purpose: 'video_prompt' }, signal),
   }
 }
 
@@ -155,7 +155,7 @@ export function soundPart(ctx: Context, { wav, file_sha256 }: { wav: Uint8Array;
     file_sha256,
     async ask(signal) {
       const text = await transcription!.transcribe(wav, signal)
-      if (text.trim() !== '') return moderation.moderate({ text, images: [], purpose: 'video_prompt' }, signal)
+      if (text.trim() !== '') return moderation.moderate({ text, image: null, purpose: 'video_prompt' }, signal)
       return { verdict: 'allow', categories: [], engine: 'transcription', version: transcription!.model }
     },
   }
