@@ -134,6 +134,23 @@ test('what is said in a reference sound or soundtrack blocks as a prompt would',
   }
 })
 
+test('one blocked picture of many blocks its job, whichever it is', async () => {
+  usual ??= answers()
+  const images = await Promise.all(
+    [1, 2, 3, 4, 5].map(async (n) => upload(service, await samplePicture('png', { width: 64 + n, height: 64 }))),
+  )
+  for (const blocked of [0, 2, 4]) {
+    let seen = 0
+    service.engines.answers.moderation = (asked) => {
+      const isPicture = JSON.stringify(asked.input).includes('image_url')
+      if (!isPicture || seen++ !== blocked) return usual!.moderation(asked)
+      return { flagged: true, categories: { sexual: true }, category_applied_input_types: { sexual: ['image'] } }
+    }
+    const { job, started } = await run({ images })
+    assert.deepEqual([job.error_code, started], ['moderation_blocked', 0], `picture ${blocked}`)
+  }
+})
+
 test('of a sound file that contains pictures the sound alone is judged and sent', async () => {
   usual ??= answers()
   const disguised = readFileSync(clips.mp4)
