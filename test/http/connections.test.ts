@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict'
-import { connect } from 'node:net'
+import { createServer, type Server } from 'node:http'
+import { type AddressInfo, connect } from 'node:net'
 import { after, before, test } from 'node:test'
+import { limitNetworks } from '../../server/platform/http/connections.ts'
 import { type BareHttp, get, post, startBareHttp, takes } from '../support/http/bare-http.ts'
 import { rawConnection } from '../support/http/raw-http.ts'
 
@@ -109,3 +111,31 @@ test('connections that are kept open and do nothing make room for new ones', asy
     http.server.maxConnections = maxConnections
   }
 })
+
+test('one address takes no more than its share of the connections, unless it is a trusted proxy', async () => {
+  for (const isProxy of [false, true]) {
+    const server = createServer((_, response) => response.end('ok'))
+    limitNetworks(server, () => isProxy, 2)
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+    const own = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+    const ask = async () => {
+      const connection = await rawConnection(own)
+      await connection.write('GET / HTTP/1.1\r\nhost: x\r\n\r\n').catch(() => {})
+      return connection
+    }
+    const [first, second] = [await ask(), await ask()]
+    for (const each of [first, second]) assert.equal((await each.answer()).status, 200)
+    const third = await ask()
+    if (isProxy) assert.equal((await third.answer()).status, 200)
+    else await assert.rejects(third.answer())
+    first.close()
+    while (!isProxy && (await connectionsOf(server)) > 1) await new Promise(setImmediate)
+    const next = await ask()
+    assert.equal((await next.answer()).status, 200)
+    server.closeAllConnections()
+    await new Promise((resolve) => server.close(resolve))
+  }
+})
+
+const connectionsOf = (server: Server) =>
+  new Promise<number>((resolve) => server.getConnections((_, count) => resolve(count)))

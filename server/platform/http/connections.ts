@@ -21,6 +21,10 @@ const SMALL_BODY_BYTES = 4 * 1024 * 1024
 const LINGER_SECONDS = { silence: 10, total: 60 }
 const LINGER_BYTES_MAX = 128 * 1024 * 1024
 
+const CONNECTIONS_MAX = 10_000
+/** A program may have 4,000 requests unanswered, each on a connection. */
+const NETWORK_CONNECTIONS_MAX = 5000
+
 const ENDING = Symbol('ending')
 /** How many requests of the connection wait for room for their bodies. */
 const PAUSES = Symbol('pauses')
@@ -117,13 +121,39 @@ export function pauseConnection(request: IncomingMessage, room: Promise<void>): 
   })
 }
 
-/** Closes idle connections once there are as many connections as a server takes: at most every second, since it looks at all of them. */
+/** Takes up to 10,000 connections, and closes idle ones once there are as many: at most every second, since it looks at all of them. */
 export function makeRoom(server: Server): void {
+  server.maxConnections = CONNECTIONS_MAX
   let closed_ms = Number.NEGATIVE_INFINITY
   server.on('drop', () => {
     if (performance.now() - closed_ms < 1000) return
     closed_ms = performance.now()
     server.closeIdleConnections()
+  })
+}
+
+/**
+ * Takes at most `max` connections of one network, so that no client without a key keeps everybody else out. Those of proxies are of many
+ * clients and are not counted.
+ */
+export function limitNetworks(
+  server: Server,
+  isProxy: ((address: string) => boolean) | null,
+  max = NETWORK_CONNECTIONS_MAX,
+): void {
+  const counts = new Map<string, number>()
+  server.on('connection', (socket: Socket) => {
+    const address = socket.remoteAddress ?? ''
+    if (isProxy?.(address)) return
+    const network = networkOf(address)
+    const count = (counts.get(network) ?? 0) + 1
+    if (count > max) return void socket.destroy()
+    counts.set(network, count)
+    socket.once('close', () => {
+      const rest = counts.get(network)! - 1
+      if (rest > 0) counts.set(network, rest)
+      else counts.delete(network)
+    })
   })
 }
 

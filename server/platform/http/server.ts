@@ -23,7 +23,7 @@ import {
   wrongContentType,
 } from './body/parsers.ts'
 import { addressOf, proxyTest } from './client-address.ts'
-import { boundConnections, isEnding, makeRoom } from './connections.ts'
+import { boundConnections, isEnding, limitNetworks, makeRoom } from './connections.ts'
 import { type CorsOptions, corsHeaders } from './cors.ts'
 import { suggestRoutes } from './suggest-route.ts'
 import { answerCounter, countError } from './telemetry/metrics.ts'
@@ -36,7 +36,6 @@ const REQUEST_SECONDS = 900
 const BODY_SECONDS = 60
 /** Longer than proxies keep idle connections by default (60 s: nginx, AWS): otherwise a request meets a connection that is just being closed. */
 const KEEP_ALIVE_SECONDS = 75
-const CONNECTIONS_MAX = 10_000
 
 /** Options of a route that this file reads. */
 export type RouteConfig = {
@@ -90,11 +89,12 @@ export type HttpOptions = {
 /** The HTTP server: strict parsing, request ids, the error envelope and the access log. Routes are added by the caller. */
 export function openHttp(options: HttpOptions): FastifyInstance {
   const { log, sockets, metrics, tracing } = options
+  const isProxy = proxyTest(options.trusted_proxies ?? [])
   const http = Fastify({
     logger: false,
     genReqId: newRequestId,
     requestIdHeader: false,
-    trustProxy: proxyTest(options.trusted_proxies ?? []) ?? false,
+    trustProxy: isProxy ?? false,
     bodyLimit: JSON_BYTES_MAX,
     serverFactory: (handler) => openServer(handler, sockets),
     forceCloseConnections: 'idle',
@@ -103,6 +103,7 @@ export function openHttp(options: HttpOptions): FastifyInstance {
     frameworkErrors: (error, request, reply) => sendError(error, request, reply, log),
     clientErrorHandler: answerBrokenRequest,
   })
+  limitNetworks(http.server, isProxy)
   sockets?.attach(http)
   http.decorate('bodySeconds', BODY_SECONDS)
   http.decorate('metrics', metrics ?? null)
@@ -156,7 +157,6 @@ function openServer(handler: RequestListener, sockets: Sockets | undefined): Ser
     },
     boundConnections(handler),
   )
-  server.maxConnections = CONNECTIONS_MAX
   makeRoom(server)
   server.maxHeadersCount = 100
   return server

@@ -37,13 +37,14 @@ export const readArchive = route({
   async handle(ctx, { principal: { org_id }, query, request, reply }) {
     const ids = [...new Set(query.ids.split(','))]
     if (ids.length > IDS_MAX) throw new ApiError('invalid_value', `At most ${IDS_MAX} ids at once.`, { param: 'ids' })
-    const jobs = await findArchivedJobs(ctx.db, org_id, ids)
-    if (jobs.length < ids.length) throw notFound('video')
     const { signal } = abortOnLeaving(reply)
     await sendInTurn(
       org_id,
       async () => {
         if (signal.aborted) return
+        // Not before its turn: thousands may wait, and the rows of 100 videos hold their prompts.
+        const jobs = await findArchivedJobs(ctx.db, org_id, ids)
+        if (jobs.length < ids.length) throw notFound('video')
         const now = ctx.clock.now()
         const { size_bytes, bytes } = zipOf(await entriesOf(ctx.blobs, jobs, now))
         reply
