@@ -29,7 +29,7 @@ export function useExtend(): (job: VideoJob, title: string) => Promise<void> {
     try {
       file = await request<StoredFile>('POST', `/console/videos/${encodeURIComponent(id)}/last_frame`)
     } catch (error) {
-      return toast(failureOf(error).status === 404 ? t('extend_failed') : textOf(error), 'danger')
+      return void toast(failureOf(error).status === 404 ? t('extend_failed') : textOf(error), 'danger')
     }
     const files = { ...readCurrentDraft().files, first_frame: [storedAttachment(file)], last_frame: [] }
     const request_ = { prompt: '', model: model.id, seconds, aspect_ratio, mode: 'frames', files } as const
