@@ -41,9 +41,11 @@ test('a teammate uses a video again with its files in their order, wherever it w
   const slot = page.getByRole('group', { name: 'Images' })
   await slot.getByText('first.png').waitFor()
   assert.deepEqual(await slot.getByRole('listitem').locator('[title]').allInnerTexts(), ['second.png', 'first.png'])
-  const created = page.waitForResponse((answer) => answer.request().method() === 'POST' && /videos$/.test(answer.url()))
+  const created = page.waitForResponse(
+    (answer) => answer.request().method() === 'POST' && /variations$/.test(answer.url()),
+  )
   await page.getByRole('button', { name: /^Generate/ }).click()
-  assert.deepEqual((await (await created).json()).references, { images })
+  assert.deepEqual((await (await created).json()).data[0].references, { images })
   await close()
 })
 
