@@ -139,3 +139,29 @@ test('a video is not used again without its files when they cannot be read', asy
   assert.equal(new URL(page.url()).pathname, `/videos/${job.id}`)
   await close()
 })
+
+test('an example that replaces a repeated request is made from no clip', async () => {
+  const owner = await newCustomer(app)
+  const { body: job } = await submit(app, owner, { prompt: 'A crane' })
+  await app.tick()
+  const { page, close } = await openConsole(browser, { app, as: owner, path: `/videos/${job.id}` })
+  await page.getByRole('button', { name: 'Use again' }).click()
+  await atPrompt(page, 'A crane')
+  await page.goto(`${app.url}/keys`)
+  assert.equal((await send(app, 'DELETE', `/v1/videos/${job.id}`, owner)).status, 200)
+  await page.goto(`${app.url}/videos`)
+  await atPrompt(page, 'A crane')
+  await page.getByRole('button', { name: /A quiet scene/ }).click()
+  const sent = page.waitForRequest((each) => each.method() === 'POST' && /videos(\/variations)?$/.test(each.url()))
+  await page.getByRole('button', { name: /^Generate/ }).click()
+  const body = (await sent).postDataJSON()
+  assert.notEqual(body.prompt, 'A crane')
+  assert.equal(body.made_from, undefined)
+  await close()
+})
+
+const atPrompt = (page: Page, text: string) =>
+  page.waitForFunction(
+    (wanted) => document.querySelector<HTMLTextAreaElement>('textarea[name=prompt]')?.value === wanted,
+    text,
+  )
