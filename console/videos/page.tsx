@@ -16,24 +16,25 @@ const SUBMITTED_MS = 8000
 export function VideosPage() {
   const t = useText('videos')
   const gallery = useRef<HTMLDivElement>(null)
-  const showGallery = () => {
-    gallery.current?.scrollIntoView()
+  const showGallery = (first: Element | null | undefined = gallery.current) => {
+    first?.scrollIntoView()
     gallery.current?.focus({ preventScroll: true })
   }
-  /** Says so where the new card is not in sight, and whether it did. */
-  const onSubmitted = () => {
-    const list = gallery.current?.querySelector('ul:has(> [aria-setsize])') ?? gallery.current
-    const top = list?.getBoundingClientRect().top ?? 0
+  /** Says `text` where what was submitted is not in sight, and whether it did. */
+  const onSubmitted = (text: string) => {
+    const list = () => gallery.current?.querySelector('[aria-labelledby=waiting], ul:has(> [aria-setsize])')
+    const top = (list() ?? gallery.current)?.getBoundingClientRect().top ?? 0
     if (top > -SEEN_PIXELS && top < innerHeight - SEEN_PIXELS) return false
-    const link = (
-      <button type="button" onClick={showGallery} className="block text-accent underline underline-offset-2">
-        {t('show_all')}
-      </button>
-    )
     toast(
       <>
-        {t('submitted')}
-        {link}
+        {text}
+        <button
+          type="button"
+          onClick={() => showGallery(list())}
+          className="block text-accent underline underline-offset-2"
+        >
+          {t('show')}
+        </button>
       </>,
       'success',
       SUBMITTED_MS,

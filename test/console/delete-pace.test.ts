@@ -12,7 +12,7 @@ video_models: [{ id: instant-1, name: Quick, engine: instant, per_second: "0.010
 `
 const COUNT = 60
 const WORDS = {
-  en: { select: 'Select', all: 'Select all shown', delete: `Delete ${COUNT}`, left: /^(\d+) are left to delete/ },
+  en: { select: 'Select', all: 'Select all shown', delete: `Delete ${COUNT}`, left: /^Deleting (\d+) more/ },
   ja: { select: '選択', all: '表示中を全選択', delete: `${COUNT} 本を削除`, left: /^残り (\d+) 件を/ },
 }
 

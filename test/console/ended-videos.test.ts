@@ -89,6 +89,23 @@ test('jobs that end together are announced in one toast, counted in the title an
   await close()
 })
 
+test('jobs that end shortly after each other are counted in one toast, but none is taken from under the focus', async () => {
+  const own = await newCustomer(app)
+  const { page, close } = await openListening({ app, as: own, path: '/files' })
+  const end = async (prompt: string, said: string) => {
+    await submit(app, own, { prompt })
+    await tickUntil(app, toasts(page).getByText(said).waitFor())
+  }
+  await end('A boat', '“A boat” is ready.')
+  await end('A ship', '2 videos are ready.')
+  await end('It breaks', '2 videos are ready. 1 video failed.')
+  assert.equal(await toasts(page).count(), 1)
+  await toasts(page).getByRole('link', { name: 'Open videos' }).focus()
+  await end('A raft', '“A raft” is ready.')
+  assert.equal(await toasts(page).count(), 2)
+  await close()
+})
+
 test('a job that failed is announced with its reason and a link, but not on its own page', async () => {
   const own = await newCustomer(app)
   const { body: shown } = await submit(app, own, { prompt: 'Shown here' })

@@ -41,9 +41,11 @@ test('a teammate uses a video again with its files in their order, wherever it w
   const slot = page.getByRole('group', { name: 'Images' })
   await slot.getByText('first.png').waitFor()
   assert.deepEqual(await slot.getByRole('listitem').locator('[title]').allInnerTexts(), ['second.png', 'first.png'])
-  const created = page.waitForResponse((answer) => answer.request().method() === 'POST' && /videos$/.test(answer.url()))
+  const created = page.waitForResponse(
+    (answer) => answer.request().method() === 'POST' && /variations$/.test(answer.url()),
+  )
   await page.getByRole('button', { name: /^Generate/ }).click()
-  assert.deepEqual((await (await created).json()).references, { images })
+  assert.deepEqual((await (await created).json()).data[0].references, { images })
   await close()
 })
 
@@ -137,3 +139,29 @@ test('a video is not used again without its files when they cannot be read', asy
   assert.equal(new URL(page.url()).pathname, `/videos/${job.id}`)
   await close()
 })
+
+test('an example that replaces a repeated request is made from no clip', async () => {
+  const owner = await newCustomer(app)
+  const { body: job } = await submit(app, owner, { prompt: 'A crane' })
+  await app.tick()
+  const { page, close } = await openConsole(browser, { app, as: owner, path: `/videos/${job.id}` })
+  await page.getByRole('button', { name: 'Use again' }).click()
+  await atPrompt(page, 'A crane')
+  await page.goto(`${app.url}/keys`)
+  assert.equal((await send(app, 'DELETE', `/v1/videos/${job.id}`, owner)).status, 200)
+  await page.goto(`${app.url}/videos`)
+  await atPrompt(page, 'A crane')
+  await page.getByRole('button', { name: /A quiet scene/ }).click()
+  const sent = page.waitForRequest((each) => each.method() === 'POST' && /videos(\/variations)?$/.test(each.url()))
+  await page.getByRole('button', { name: /^Generate/ }).click()
+  const body = (await sent).postDataJSON()
+  assert.notEqual(body.prompt, 'A crane')
+  assert.equal(body.made_from, undefined)
+  await close()
+})
+
+const atPrompt = (page: Page, text: string) =>
+  page.waitForFunction(
+    (wanted) => document.querySelector<HTMLTextAreaElement>('textarea[name=prompt]')?.value === wanted,
+    text,
+  )

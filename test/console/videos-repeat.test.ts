@@ -103,6 +103,37 @@ for (const [language, words] of [
     await close()
   })
 
+for (const [language, words] of [
+  ['en', { extend: 'Extend', busy: 'Extracting the last frame…', frame: 'First frame' }],
+  ['ja', { extend: '続きを作る', busy: '最後のフレームを取り出しています…', frame: '最初のフレーム' }],
+] as const)
+  test(`on a phone the button says that the last frame is fetched, and then the frame is in sight (${language})`, async () => {
+    const own = await newCustomer(app)
+    const path = `/videos/${await completed(app, own)}`
+    const size = { width: 390, height: 700 }
+    const { page, close, screenshot } = await openConsole(browser, { app, as: own, path, language, ...size })
+    const { promise: asked, resolve: goOn } = Promise.withResolvers<void>()
+    await page.route('**/last_frame', async (route) => {
+      await asked
+      await route.continue()
+    })
+    await page.getByRole('button', { name: words.extend }).click()
+    const button = page.getByRole('button', { name: words.busy })
+    await button.waitFor()
+    assert.equal(await button.getAttribute('aria-busy'), 'true')
+    await page.getByRole('status').filter({ hasText: words.busy }).waitFor({ state: 'attached' })
+    assert.deepEqual(await findBarriers(page), [])
+    await screenshot(`video-extending-${language}`)
+    goOn()
+    const frame = page.getByRole('group', { name: words.frame }).locator('img')
+    await frame.waitFor()
+    await page.waitForFunction(() => document.activeElement instanceof HTMLTextAreaElement)
+    await screenshot(`videos-extended-390-${language}`)
+    const { y, height } = (await frame.boundingBox())!
+    assert.ok(y > 52 && y + height <= size.height, `${y} to ${y + height}`)
+    await close()
+  })
+
 test('a clip of a model without first frames is extended by one that takes them, and the form says so', async () => {
   const own = await newCustomer(app)
   const id = await completed(app, own, { model: 'small-1' })

@@ -130,7 +130,8 @@ test('failed ones are submitted again after their cost is shown, and what finds 
   const own = await newCustomer(app)
   // Nothing here translates their prompts.
   await submitted(own, '夜の灯台 1', '夜の灯台 2', '夜の灯台 3')
-  await submitted(own, '夜の灯台 4')
+  const ids = await submitted(own, '夜の灯台 4')
+  await send(app, 'PATCH', '/console/videos/labels', { cookie: own.cookie }, { ids, name: 'Last light' })
   const { page, close, allow, screenshot } = await openConsole(browser, { app, as: own, path: '/videos' })
   allow(/status of 429/)
   await cards(page).nth(3).waitFor()
@@ -140,6 +141,8 @@ test('failed ones are submitted again after their cost is shown, and what finds 
   await bar(page).getByRole('button', { name: 'Retry 4 failed' }).click()
   const dialog = page.getByRole('dialog', { name: 'Submit 4 requests again?' })
   await dialog.getByText('$0.16').waitFor()
+  await dialog.getByRole('listitem').filter({ hasText: 'Last light' }).waitFor()
+  assert.equal(await dialog.getByText('夜の灯台 4').count(), 0)
   assert.deepEqual(await findBarriers(page), [])
   await screenshot('gallery-retry')
   await dialog.getByRole('button', { name: 'Submit' }).click()

@@ -275,20 +275,31 @@ test('a request that is submitted out of sight of the list says so, and leads to
     [390, true],
     [1280, false],
   ] as const) {
-    const { page, close } = await openConsole(browser, { app, as: own, path: '/videos', width, height: 600 })
+    const { page, close, screenshot } = await openConsole(browser, {
+      app,
+      as: own,
+      path: '/videos',
+      width,
+      height: 600,
+    })
     await prompt(page).fill(`Seen at ${width}`)
     const sent = page.waitForResponse((each) => each.request().method() === 'POST' && /videos$/.test(each.url()))
     await generate(page).click()
     await sent
     await page.getByText('Submitted. It is in the list.').first().waitFor({ state: 'attached' })
     const toast = page.getByRole('region', { name: /^Notifications/ })
-    assert.equal(await toast.getByRole('button', { name: 'Show all videos' }).count(), hasToast ? 1 : 0)
+    assert.equal(await toast.getByRole('button', { name: 'Show' }).count(), hasToast ? 1 : 0)
     if (hasToast) {
-      await toast.getByRole('button', { name: 'Show all videos' }).click()
+      const above = (await toast.getByRole('listitem').boundingBox())!
+      const cost = (await page.locator('[data-cost]').boundingBox())!
+      assert.ok(above.y >= 52, 'below the header')
+      assert.ok(above.y + above.height < cost.y, 'covers neither the price nor the button below it')
+      await screenshot('videos-submitted-390')
+      await toast.getByRole('button', { name: 'Show' }).click()
       await page.waitForFunction(() => {
-        const card = document.querySelector('[role=list] [data-job-status], ul [data-job-status]')
-        const { top = -1 } = card?.getBoundingClientRect() ?? {}
-        return top > 0 && top < innerHeight
+        const card = document.querySelector('ul [data-job-status]')
+        const { top = -1, bottom = 0 } = card?.getBoundingClientRect() ?? {}
+        return top > 52 && bottom <= innerHeight
       })
     }
     await app.tick()

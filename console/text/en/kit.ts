@@ -23,7 +23,7 @@ export default {
   retry: 'Try again',
   show_password: 'Show password',
   soon: 'soon',
-  still_deleting: '{{count}} are left to delete, as fast as your plan’s rate limit allows. Keep the console open.',
+  still_deleting: 'Deleting {{count}} more. Your plan limits how fast, so keep the console open.',
   theme: 'Theme',
   theme_dark: 'Dark',
   theme_light: 'Light',

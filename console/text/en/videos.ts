@@ -231,6 +231,7 @@ export default {
   examples,
   newest: 'Newest video',
   show_all: 'Show all videos',
+  show: 'Show',
   end: 'These are all videos from the last 30 days.',
 
   captions: 'Prompt as captions',

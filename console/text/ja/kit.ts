@@ -26,7 +26,7 @@ export default {
   show_password: 'パスワードを表示',
   soon: 'まもなく',
   still_deleting:
-    '残り {{count}} 件を、プランのレート制限に合わせて削除しています。コンソールを開いたままにしてください。',
+    '残り {{count}} 件を削除しています。プランの制限により時間がかかるため、コンソールを開いたままにしてください。',
   theme: 'テーマ',
   theme_dark: 'ダーク',
   theme_light: 'ライト',

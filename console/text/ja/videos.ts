@@ -240,6 +240,7 @@ export default {
   examples,
   newest: '最新の動画',
   show_all: 'すべての動画を表示',
+  show: '表示',
   end: '過去 30 日間の動画はこれですべてです。',
 
   captions: 'プロンプトの字幕',

@@ -41,7 +41,7 @@ export function VirtualList<T>(props: VirtualListProps<T>) {
     if (items.length > 0 && last >= items.length - 3) onEnd?.()
   }, [last, items.length, onEnd])
   return (
-    <ul ref={list} aria-label={label} className="relative" style={{ height: virtual.getTotalSize() }}>
+    <ul ref={list} aria-label={label} className="relative scroll-mt-16" style={{ height: virtual.getTotalSize() }}>
       {shown.map(({ key, index, start }) => (
         <li
           key={key}

@@ -9,9 +9,10 @@ let shown: readonly Toast[] = []
 let next = 1
 const listeners = new Set<() => void>()
 
-/** Says briefly that something was done, or was not. What must be read belongs on the page. */
-export function toast(text: ReactNode, tone: Toast['tone'] = 'success', shown_ms = SHOWN_MS): void {
-  set([...shown.slice(-2), { id: next++, text, tone, shown_ms }])
+/** Says briefly that something was done, or was not. What must be read belongs on the page. Returns the id of the toast. */
+export function toast(text: ReactNode, tone: Toast['tone'] = 'success', shown_ms = SHOWN_MS): number {
+  set([...shown.slice(-2), { id: next, text, tone, shown_ms }])
+  return next++
 }
 
 function set(toasts: readonly Toast[]): void {
@@ -29,8 +30,11 @@ export function useShown(): readonly Toast[] {
   return useSyncExternalStore(listen, () => shown)
 }
 
-export function closeToast(id: number): void {
-  set(shown.filter((each) => each.id !== id))
+/** Returns whether it was shown until now. */
+export function closeToast(id: number): boolean {
+  const before = shown
+  set(before.filter((each) => each.id !== id))
+  return shown.length < before.length
 }
 
 // A toast may quote what the person wrote.

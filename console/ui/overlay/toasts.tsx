@@ -6,7 +6,10 @@ import { Button, IconButton, isApple } from '../button.tsx'
 import { closeToast, toast, useShown } from './toast.ts'
 import { type Deletion, send, undo, useUndoable } from './undo.tsx'
 
-/** Where toasts appear, with those that offer an undo. Once, at the root. */
+/**
+ * Where toasts appear, with those that offer an undo. Once, at the root. At the end of the window; at its beginning where the form of videos takes
+ * the end, which has the price and the button.
+ */
 export function Toasts() {
   const t = useText('kit')
   const toasts = useShown()
@@ -39,7 +42,7 @@ export function Toasts() {
         label={t('notifications')}
         onFocus={rememberPlace}
         data-toasts
-        className="pointer-events-none fixed end-0 bottom-[env(safe-area-inset-bottom)] z-60 flex max-h-dvh w-[min(26rem,100vw)] flex-col gap-2 overflow-y-auto p-4 outline-none *:pointer-events-auto"
+        className="pointer-events-none fixed end-0 bottom-[env(safe-area-inset-bottom)] z-60 max-xl:in-[:root:has([data-cost]):not(:has([data-select-bar]))]:top-13 max-xl:in-[:root:has([data-cost]):not(:has([data-select-bar]))]:bottom-auto flex max-h-dvh w-[min(26rem,100vw)] flex-col gap-2 overflow-y-auto p-4 outline-none *:pointer-events-auto"
       />
     </Radix.Provider>
   )

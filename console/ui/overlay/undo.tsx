@@ -85,7 +85,7 @@ async function remove(deletion: Deletion): Promise<void> {
   unhurried.delete(sent)
   if (failures[0]) {
     undo(deletion)
-    return toast(<NotDeleted error={failures[0]} count={failures.length} of={deletion.paths.length} />, 'danger')
+    return void toast(<NotDeleted error={failures[0]} count={failures.length} of={deletion.paths.length} />, 'danger')
   }
   await deletion.onDeleted()
   forget(deletion)

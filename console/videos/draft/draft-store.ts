@@ -17,8 +17,8 @@ let opensAt: Opening | null = null
 let storing: ReturnType<typeof setTimeout> | null = null
 const listeners = new Set<() => void>()
 
-/** Where the form is opened: at the end of the prompt, or with its list of models. */
-export type Opening = 'prompt' | 'models'
+/** Where the form is opened: at the end of the prompt, there with the first frame in sight, or with its list of models. */
+export type Opening = 'prompt' | 'frame' | 'models'
 
 /** How long a write waits for the next keystroke. */
 const STORE_MS = 300

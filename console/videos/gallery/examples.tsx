@@ -14,7 +14,7 @@ export function Examples() {
   const promptOf = (example: (typeof EXAMPLES)[number]) =>
     t(`examples.${example}.${site?.translates ? 'prompt' : 'prompt_in_english'}`)
   const take = (prompt: string) => {
-    replaceDraft({ ...readCurrentDraft(), prompt, mode: 'text', is_sent: false })
+    replaceDraft({ ...readCurrentDraft(), prompt, mode: 'text', is_sent: false, continues: null, made_from: null })
     focusPrompt()
   }
   return (

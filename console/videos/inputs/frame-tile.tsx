@@ -1,9 +1,12 @@
 import { X } from 'lucide-react'
+import { useEffect, useRef } from 'react'
 import { useText } from '../../text/use-text.ts'
 import { IconButton } from '../../ui/button.tsx'
 import { cx } from '../../ui/class-names.ts'
 import { useFileName } from '../../ui/file-name.ts'
 import type { Attachment } from '../draft/attachments.ts'
+import { takeOpening } from '../draft/draft-store.ts'
+import { focusPrompt } from '../draft/prompt-area.ts'
 import { detach } from '../draft/uploads.ts'
 import { AttachmentPreview } from './preview.tsx'
 import { AttachmentState, SlotDrop } from './slot-files.tsx'
@@ -23,8 +26,26 @@ function Filled({ slot, file }: { slot: 'first_frame' | 'last_frame'; file: Atta
   const t = useText('videos')
   const { key, problem } = file
   const name = useFileName()(file.filename)
+  const box = useRef<HTMLDivElement>(null)
+  // After the page has taken the focus, and its place in the window.
+  useEffect(() => {
+    const frame = requestAnimationFrame(() => {
+      if (slot !== 'first_frame' || !takeOpening('frame')) return
+      box.current?.scrollIntoView({ block: 'nearest' })
+      // In a low window the prompt, which has the focus, comes first.
+      focusPrompt()
+    })
+    return () => cancelAnimationFrame(frame)
+  }, [slot])
   return (
-    <div className={cx('rounded-lg border bg-raised p-1.5', problem ? 'border-danger/60' : 'border-line')}>
+    <div
+      ref={box}
+      className={cx(
+        // The price and the button stay below it.
+        'scroll-mt-16 rounded-lg border bg-raised p-1.5 sm:max-xl:scroll-mb-52',
+        problem ? 'border-danger/60' : 'border-line',
+      )}
+    >
       <div className="relative aspect-video overflow-hidden rounded-md bg-sunken">
         <AttachmentPreview slot={slot} attachment={file} />
         <span className="absolute end-1 top-1">

@@ -5,7 +5,7 @@ import { request } from '../../api/request.ts'
 import { useText } from '../../text/use-text.ts'
 import { Link } from '../../ui/button.tsx'
 import { notify } from '../../ui/overlay/notifications.ts'
-import { toast } from '../../ui/overlay/toast.ts'
+import { closeToast, toast } from '../../ui/overlay/toast.ts'
 import { beginningOf } from '../draft/prompt.ts'
 import type { VideoJob } from '../jobs/job.ts'
 import { useFailureReason } from './progress.tsx'
@@ -15,12 +15,22 @@ const SHOWN_MS = 12_000
 /** Of a name or prompt. */
 const TITLE_CHARACTERS = 60
 
-/** One toast for jobs that have ended together, and a notification of the browser where the person wants them. */
-export async function announce(videos: readonly VideoJob[]): Promise<void> {
-  const [only] = videos
+/** The newest announcement, which the next one counts as well while it is shown. */
+let newest: { toast: number; videos: readonly VideoJob[] } | null = null
+
+/** One toast for jobs that have ended together or shortly after each other, and a notification of the browser where the person wants them. */
+export async function announce(ended: readonly VideoJob[]): Promise<void> {
+  const title = ended.length === 1 ? await titleOf(ended[0]!) : ''
+  const videos = [...takeShown(), ...ended]
   const failed = videos.some(({ status }) => status === 'failed')
-  const text = videos.length === 1 ? <One video={only!} title={await titleOf(only!)} /> : <Many videos={videos} />
-  toast(text, failed ? 'danger' : 'success', SHOWN_MS)
+  const text = videos.length === 1 ? <One video={videos[0]!} title={title} /> : <Many videos={videos} />
+  newest = { toast: toast(text, failed ? 'danger' : 'success', SHOWN_MS), videos }
+}
+
+/** What the newest announcement is about, which is closed: none when it is no longer shown, and when the person may be about to use it. */
+function takeShown(): readonly VideoJob[] {
+  if (newest === null || document.activeElement?.closest('[data-toasts]')) return []
+  return closeToast(newest.toast) ? newest.videos : []
 }
 
 /** The name of a video, or how its prompt begins: also where its name cannot be read. */

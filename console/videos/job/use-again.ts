@@ -34,7 +34,7 @@ export function useUseAgain(): (job: VideoJob, options?: RepeatOptions) => Promi
   ]
   return async (job, { clips = 1, opens_at = 'prompt', done } = {}) => {
     const submitted = await readSubmittedFiles(queries, job).catch(() => null)
-    if (submitted === null) return toast(t('use_again_failed'), 'danger')
+    if (submitted === null) return void toast(t('use_again_failed'), 'danger')
     const files = { ...readCurrentDraft().files }
     for (const slot of SLOTS) {
       const own = submitted.filter((each) => each.slot === slot)

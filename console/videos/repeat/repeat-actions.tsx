@@ -58,9 +58,14 @@ function Extend({ job }: { job: VideoJob }) {
     await extend(job, beginningOf(name ?? job.prompt, TITLE_CHARACTERS)).finally(() => setBusy(false))
   }
   return (
-    <Button icon={<FastForward />} title={t('extend_hint')} busy={busy} onClick={() => void start()}>
-      {t('extend')}
-    </Button>
+    <>
+      <Button icon={<FastForward />} title={t('extend_hint')} busy={busy} onClick={() => void start()}>
+        {t(busy ? 'extending' : 'extend')}
+      </Button>
+      <span role="status" className="sr-only">
+        {busy && t('extending')}
+      </span>
+    </>
   )
 }
 

@@ -1,5 +1,6 @@
 import { useQueryClient } from '@tanstack/react-query'
 import { add, multiply } from '../../api/money.ts'
+import { useLabelsOfPages } from '../../api/queries.ts'
 import { randomId } from '../../api/random-id.ts'
 import { useVideoModels, type VideoModel } from '../../api/video-models.ts'
 import { useText } from '../../text/use-text.ts'
@@ -11,7 +12,8 @@ import { submittedRequest, type VideoJob } from '../jobs/job.ts'
 import { addWaiting, useAccount } from '../waiting/list.ts'
 import { sendAll } from '../waiting/send.ts'
 
-const PROMPT_CHARACTERS = 120
+/** Of a name or prompt. */
+const TITLE_CHARACTERS = 120
 
 type Quoted = { job: VideoJob; cost: string; currency: string }
 
@@ -21,6 +23,7 @@ export function RetryDialog({ jobs, onClose, onSent }: { jobs: VideoJob[]; onClo
   const queries = useQueryClient()
   const account = useAccount()
   const models = useVideoModels().data ?? []
+  const labels = useLabelsOfPages([jobs.map(({ id }) => id)])
   const quoted = jobs.flatMap((job) => quoteOf(job, models))
   const sum = quoted.reduce((total, { cost }) => add(total, cost), '0')
   const send = async () => {
@@ -57,7 +60,9 @@ export function RetryDialog({ jobs, onClose, onSent }: { jobs: VideoJob[]; onClo
       <ul className="max-h-60 divide-y divide-line overflow-y-auto" tabIndex={-1}>
         {quoted.map(({ job, cost, currency }) => (
           <li key={job.id} className="flex justify-between gap-4 py-1.5">
-            <span className="line-clamp-1 [overflow-wrap:anywhere]">{beginningOf(job.prompt, PROMPT_CHARACTERS)}</span>
+            <span className="line-clamp-1 [overflow-wrap:anywhere]">
+              {beginningOf(labels.get(job.id)?.name ?? job.prompt, TITLE_CHARACTERS)}
+            </span>
             <Money amount={cost} currency={currency} />
           </li>
         ))}

@@ -47,7 +47,7 @@ const ChangedByModel = lazy(() =>
 )
 
 /** Where a video is described, priced and started. */
-export function Studio({ onSubmitted }: { onSubmitted: () => boolean }) {
+export function Studio({ onSubmitted }: { onSubmitted: (text: string) => boolean }) {
   const t = useText('videos')
   const kept = useDraft()
   const listing = useVideoModels()

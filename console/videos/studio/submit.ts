@@ -24,8 +24,8 @@ export type Submission = {
   accepted: number
 }
 
-/** `onSubmitted` returns whether it has announced that. Submits requests so that each creates its clips once, however often it is clicked or retried, and shows them immediately. */
-export function useSubmission(draft: Draft, onSubmitted: () => boolean): Submission {
+/** `onSubmitted` says a text where what was submitted is out of sight, and returns whether it did. Submits requests so that each creates its clips once, however often it is clicked or retried, and shows them immediately. */
+export function useSubmission(draft: Draft, onSubmitted: (text: string) => boolean): Submission {
   const t = useText('videos')
   const queries = useQueryClient()
   const account = useAccount()
@@ -50,7 +50,7 @@ export function useSubmission(draft: Draft, onSubmitted: () => boolean): Submiss
       if (!(await addWaiting(account, { key, request: body, count, made_from, sent_at_ms }))) return false
       forgetKey()
       endDraft(draft)
-      toast(t('waits', { count }))
+      if (!onSubmitted(t('waits', { count }))) toast(t('waits', { count }))
       return true
     }
     try {
@@ -66,7 +66,7 @@ export function useSubmission(draft: Draft, onSubmitted: () => boolean): Submiss
       forgetAll()
       applyJobs(queries, jobs)
       void queries.invalidateQueries({ queryKey: ['balance'] })
-      if (!onSubmitted()) setAccepted((count) => count + 1)
+      if (!onSubmitted(t('submitted'))) setAccepted((count) => count + 1)
     } catch (caught) {
       const refusal = failureOf(caught)
       const fitsLater = refusal.code === 'concurrency_limit_exceeded' || isTooMany(refusal)

@@ -7,6 +7,7 @@ export default {
   /** Above the prompt in the form. */
   continues: 'Continues “{{title}}”: describe what happens next.',
   extend: 'Extend',
+  extending: 'Extracting the last frame…',
   extend_hint: 'Its last frame becomes the first frame of a new video.',
   extend_done: 'The last frame is in the form as the first frame. Describe what happens next.',
   extend_other: 'The last frame is in the form as the first frame, for {{model}}: {{before}} does not support one.',

@@ -9,6 +9,7 @@ export default {
   /** Above the prompt in the form. */
   continues: '「{{title}}」の続きです。次に起きることを書いてください。',
   extend: '続きを作る',
+  extending: '最後のフレームを取り出しています…',
   extend_hint: 'この動画の最後のフレームが、新しい動画の最初のフレームになります。',
   extend_done: '最後のフレームを、最初のフレームとしてフォームに入れました。続きの場面を書いてください。',
   extend_other:
