@@ -45,7 +45,7 @@ export function VideosPage() {
     <div className="grid grid-cols-[minmax(0,1fr)] xl:grid-cols-[25rem_minmax(0,1fr)] xl:grid-rows-[auto_1fr] xl:gap-x-8 min-[100rem]:grid-cols-[27rem_minmax(0,1fr)]">
       <div className="xl:col-start-2">
         <PageHeader title={t('title')} />
-        <NewestVideo onShowAll={showGallery} />
+        <NewestVideo onShowAll={() => showGallery()} />
       </div>
       <div className="mb-8 xl:sticky xl:top-8 xl:col-start-1 xl:row-span-2 xl:row-start-1 xl:mb-0 xl:self-start">
         <Studio onSubmitted={onSubmitted} />

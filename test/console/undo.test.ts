@@ -48,7 +48,8 @@ for (const language of ['en', 'ja'] as const) {
     const { page, close, person, rows, undo, sent, removeFirst, screenshot } = await openFiles(2, language)
     await removeFirst()
     await page.locator('[data-page-title]:focus').waitFor()
-    await page.keyboard.press('F8')
+    while (!(await page.evaluate(() => document.activeElement?.closest('[data-toasts]'))))
+      await page.keyboard.press('F8')
     for (let n = 0; n < 3 && !(await undo.evaluate((button) => button === document.activeElement)); n += 1)
       await page.keyboard.press('Tab')
     // Whoever has reached the button has time to press it.

@@ -35,14 +35,13 @@ function contentRequests(page: Page): string[] {
   return seen
 }
 
-/** Resolves when the picture is loaded, with its width in pixels. */
+/** Resolves when the picture is loaded, at a later try too, with its width in pixels. */
 async function widthOf(page: Page, selector: string): Promise<number> {
-  const picture = page.locator(selector)
-  await picture.waitFor({ state: 'attached' })
-  return picture.evaluate(async (image: HTMLImageElement) => {
-    await image.decode()
-    return image.naturalWidth
-  })
+  const width = await page.waitForFunction((found) => {
+    const image = document.querySelector<HTMLImageElement>(found)
+    return image?.complete && image.naturalWidth
+  }, selector)
+  return Number(await width.jsonValue())
 }
 
 test('the card of a finished video shows its thumbnail; nothing is requested for videos that have none', async () => {

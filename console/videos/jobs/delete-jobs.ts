@@ -3,9 +3,9 @@ import { deleteWithUndo } from '../../ui/overlay/undo.tsx'
 import { videoPath } from './job.ts'
 import { forgetJob } from './job-cache.ts'
 
-/** Between two looks for a card, and how long one is looked for. */
+/** Between two looks for a card, and how long one is looked for: a gallery that was returned to may not have drawn its cards yet. */
 const LOOK_MS = 16
-const SHOWN_MS = 500
+const SHOWN_MS = 3000
 const RESTORED_MS = 5000
 
 /**
@@ -16,9 +16,6 @@ export function useDeleteJobs(): (ids: readonly [string, ...string[]], text: str
   const queries = useQueryClient()
   return async (ids, text) => {
     const [first, ...others] = ids
-    // A gallery that was returned to may not have drawn its cards yet.
-    await until(() => cardOf(first) !== null, SHOWN_MS)
-    const next = nextOf(ids)
     deleteWithUndo({
       paths: [videoPath(first), ...others.map(videoPath)],
       text,
@@ -26,22 +23,21 @@ export function useDeleteJobs(): (ids: readonly [string, ...string[]], text: str
       onRestored: async () => {
         await queries.invalidateQueries({ queryKey: ['videos'] })
         await until(() => ids.some(cardOf), RESTORED_MS)
-        focusFirst(ids, next)
+        focusFirst(ids, nextTo(ids))
       },
     })
     for (const id of ids) forgetJob(queries, id)
-    await until(() => !ids.some(cardOf), SHOWN_MS)
-    focusFirst(next, ids)
+    await until(() => !ids.some(cardOf) && document.querySelector('[data-card]') !== null, SHOWN_MS)
+    focusFirst(nextTo(ids), ids)
   }
 }
 
-/** Those that are drawn: the ones behind the first of `ids`, then the ones before it, the nearest first. */
-function nextOf(ids: readonly string[]): readonly string[] {
+/** Those that are drawn: the ones behind the newest of `ids`, then the ones before it, the nearest first. Ids sort by time, as the list does. */
+function nextTo(ids: readonly string[]): readonly string[] {
   const drawn = [...document.querySelectorAll<HTMLElement>('[data-card]')].map((card) => card.dataset.card!)
-  const at = drawn.findIndex((id) => ids.includes(id))
-  return [...drawn.slice(Math.max(at, 0)), ...drawn.slice(0, Math.max(at, 0)).toReversed()].filter(
-    (id) => !ids.includes(id),
-  )
+  const newest = ids.toSorted().at(-1)!
+  const others = drawn.filter((id) => !ids.includes(id))
+  return [...others.filter((id) => id < newest), ...others.filter((id) => id > newest).toReversed()]
 }
 
 /** Focuses the first of these cards that is drawn, else the page's title, unless the focus has gone on from the `others`. */
