@@ -3,9 +3,11 @@ import { deleteWithUndo } from '../../ui/overlay/undo.tsx'
 import { videoPath } from './job.ts'
 import { forgetJob } from './job-cache.ts'
 
-/** Between two looks for a card, and how long one is looked for: a gallery that was returned to may not have drawn its cards yet. */
+/** Between two looks for a card, and how long one is looked for. */
 const LOOK_MS = 16
-const SHOWN_MS = 3000
+const SHOWN_MS = 2000
+/** How long the focus has to stay: the title of the page takes it when it is drawn late. */
+const KEPT_MS = 320
 const RESTORED_MS = 5000
 
 /**
@@ -16,6 +18,9 @@ export function useDeleteJobs(): (ids: readonly [string, ...string[]], text: str
   const queries = useQueryClient()
   return async (ids, text) => {
     const [first, ...others] = ids
+    // A gallery that was returned to may not have drawn its cards yet.
+    await until(() => cardOf(first) !== null, SHOWN_MS)
+    const next = nextOf(ids)
     deleteWithUndo({
       paths: [videoPath(first), ...others.map(videoPath)],
       text,
@@ -23,21 +28,34 @@ export function useDeleteJobs(): (ids: readonly [string, ...string[]], text: str
       onRestored: async () => {
         await queries.invalidateQueries({ queryKey: ['videos'] })
         await until(() => ids.some(cardOf), RESTORED_MS)
-        focusFirst(ids, nextTo(ids))
+        await keepFocus(ids, next)
       },
     })
     for (const id of ids) forgetJob(queries, id)
-    await until(() => !ids.some(cardOf) && document.querySelector('[data-card]') !== null, SHOWN_MS)
-    focusFirst(nextTo(ids), ids)
+    await until(() => !ids.some(cardOf), SHOWN_MS)
+    await keepFocus(next, ids)
   }
 }
 
-/** Those that are drawn: the ones behind the newest of `ids`, then the ones before it, the nearest first. Ids sort by time, as the list does. */
-function nextTo(ids: readonly string[]): readonly string[] {
+/** Those that are drawn: the ones behind the first of `ids`, then the ones before it, the nearest first. */
+function nextOf(ids: readonly string[]): readonly string[] {
   const drawn = [...document.querySelectorAll<HTMLElement>('[data-card]')].map((card) => card.dataset.card!)
-  const newest = ids.toSorted().at(-1)!
-  const others = drawn.filter((id) => !ids.includes(id))
-  return [...others.filter((id) => id < newest), ...others.filter((id) => id > newest).toReversed()]
+  const at = drawn.findIndex((id) => ids.includes(id))
+  return [...drawn.slice(Math.max(at, 0)), ...drawn.slice(0, Math.max(at, 0)).toReversed()].filter(
+    (id) => !ids.includes(id),
+  )
+}
+
+/** Focuses the first of these cards, again where the focus is lost soon after. */
+async function keepFocus(ids: readonly string[], others: readonly string[]): Promise<void> {
+  let kept_ms = 0
+  const isKept = () => {
+    const card = document.activeElement?.closest<HTMLElement>('[data-card]')?.dataset.card
+    kept_ms = card && ids.includes(card) ? kept_ms + LOOK_MS : 0
+    if (kept_ms === 0) focusFirst(ids, others)
+    return kept_ms >= KEPT_MS
+  }
+  await until(isKept, SHOWN_MS)
 }
 
 /** Focuses the first of these cards that is drawn, else the page's title, unless the focus has gone on from the `others`. */
