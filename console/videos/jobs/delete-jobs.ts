@@ -3,11 +3,10 @@ import { deleteWithUndo } from '../../ui/overlay/undo.tsx'
 import { videoPath } from './job.ts'
 import { forgetJob } from './job-cache.ts'
 
-/** Between two looks for a card, and how long one is looked for. */
+/** Between two looks for a card, how long any is looked for, and then the one that is deleted, which the list may not have. */
 const LOOK_MS = 16
 const SHOWN_MS = 2000
-/** How long the focus has to stay: the title of the page takes it when it is drawn late. */
-const KEPT_MS = 320
+const PLACED_MS = 500
 const RESTORED_MS = 5000
 
 /**
@@ -19,7 +18,8 @@ export function useDeleteJobs(): (ids: readonly [string, ...string[]], text: str
   return async (ids, text) => {
     const [first, ...others] = ids
     // A gallery that was returned to may not have drawn its cards yet.
-    await until(() => cardOf(first) !== null, SHOWN_MS)
+    await until(() => document.querySelector('[data-card]') !== null, SHOWN_MS)
+    await until(() => cardOf(first) !== null, PLACED_MS)
     const next = nextOf(ids)
     deleteWithUndo({
       paths: [videoPath(first), ...others.map(videoPath)],
@@ -46,16 +46,14 @@ function nextOf(ids: readonly string[]): readonly string[] {
   )
 }
 
-/** Focuses the first of these cards, again where the focus is lost soon after. */
+/** Focuses the first of these cards, and again when the title of the page takes the focus from it soon after. */
 async function keepFocus(ids: readonly string[], others: readonly string[]): Promise<void> {
-  let kept_ms = 0
-  const isKept = () => {
-    const card = document.activeElement?.closest<HTMLElement>('[data-card]')?.dataset.card
-    kept_ms = card && ids.includes(card) ? kept_ms + LOOK_MS : 0
-    if (kept_ms === 0) focusFirst(ids, others)
-    return kept_ms >= KEPT_MS
-  }
-  await until(isKept, SHOWN_MS)
+  focusFirst(ids, others)
+  const hasTitle = () => document.activeElement?.matches('body, [data-page-title]')
+  await until(() => {
+    if (hasTitle()) focusFirst(ids, others)
+    return false
+  }, SHOWN_MS)
 }
 
 /** Focuses the first of these cards that is drawn, else the page's title, unless the focus has gone on from the `others`. */

@@ -23,8 +23,8 @@ export function openPatternThread(patterns: readonly RegExp[]): PatternThread {
   let worker: Worker | null = null
 
   async function searchNow(texts: readonly string[]): Promise<number[]> {
-    worker ??= await startWorker(patterns)
-    const thread = worker
+    const thread = worker ?? (await startWorker(patterns))
+    worker = thread
     const reply = once(thread, 'message')
     thread.ref()
     thread.postMessage(texts)

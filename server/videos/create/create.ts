@@ -16,7 +16,7 @@ import { requireJudgeable } from '../moderation/coverage.ts'
 import { recordCreated } from '../pipeline/job-telemetry.ts'
 import { VIDEO_TOPIC } from '../queues.ts'
 import { CreateVideo, type SubmittedFile, VariationsOf, type VideoView, videoView } from '../schema.ts'
-import { findJob, findOrigin, type NewVideoJob } from '../store.ts'
+import { findJob, type NewVideoJob } from '../store.ts'
 import { needsTranslation } from '../translation/mask.ts'
 import { admitJobs } from './admit.ts'
 import { type Frame, withFrameFile } from './frame.ts'
@@ -155,7 +155,7 @@ async function acceptJobs(
   const inputs = await findReferencedFiles(ctx.db, org_id, body, now) // 400
   await requireJudgeable(ctx, org_id, { body, inputs, signal }) // 400
 
-  const isKnown = named !== null && isId('video', named) && (await findOrigin(ctx.db, { org_id, id: named })) !== null
+  const isKnown = named !== null && isId('video', named) && (await findJob(ctx.db, org_id, named)) !== null
   const made_from = isKnown ? named : null
   const { prompt, seconds, aspect_ratio } = body
   const { per_second } = model
