@@ -123,14 +123,7 @@ test('a job is canceled, its worker is notified, and what was set aside for it i
   await db.transaction().execute(async (tx) => {
     await placeHolds(tx, [{ job_id: id, org_id, amount: 100n, running_max: 2, now }])
     const who = { id, org_id, user_id, key_id, request_id: 'req_1' }
-    const asked = {
-      model: 'storyboard-1',
-      prompt: 'cat',
-      seconds: 4,
-      aspect_ratio: '16:9',
-      inputs: [],
-      made_from: null,
-    }
+    const asked = { model: 'storyboard-1', prompt: 'p', seconds: 4, aspect_ratio: '1:1', inputs: [], made_from: null }
     const quoted = { per_second: 25n, cost: 100n, currency: 'usd', created_at: now }
     await insertJobs(tx, [{ ...who, ...asked, ...quoted } as NewVideoJob])
   })
